@@ -153,7 +153,7 @@ func (r *row) line() (line, more string) {
 		return "", ""
 	case r.outcome() == result.Known:
 		return r.title + ": broken, as in the baseline", ""
-	case r.outcome() == result.Holds:
+	case r.outcome() == result.OK:
 		return r.held(), ""
 	case r.outcome() == result.LeftOut, r.outcome() == result.Unseen:
 		return fmt.Sprintf("%s: %s: %s", r.title, r.outcome(), r.why()), ""
@@ -230,6 +230,6 @@ func (r *row) outcome() result.Outcome {
 	case r.left != "", r.nothing != "":
 		return result.LeftOut
 	default:
-		return result.Holds
+		return result.OK
 	}
 }

@@ -267,7 +267,7 @@ func (f *chaosFigures) String() string {
 // check logs the figures. It fails if no engine ever reported ok, or none reported broken.
 func (f *chaosFigures) check(t *testing.T) {
 	t.Log(f)
-	if f.seeds > 1 && (f.outcomes[result.Holds] == 0 || f.outcomes[result.Broken] == 0) {
+	if f.seeds > 1 && (f.outcomes[result.OK] == 0 || f.outcomes[result.Broken] == 0) {
 		t.Error("no engine ever reported the cluster as ok, or none as broken")
 	}
 }

@@ -197,7 +197,7 @@ func newOracle(pace pace, t truths, c *canary) *oracle {
 // server does not count: the proxy causes its findings.
 func chaosOutcome(r result.Report) (result.Outcome, string) {
 	if r.OK {
-		return result.Holds, ""
+		return result.OK, ""
 	}
 	for _, rule := range r.Rules {
 		if rule.Outcome == result.Broken && rule.ID != apiServer {
@@ -248,7 +248,7 @@ func (o *oracle) judge(at time.Time) {
 func (o *oracle) compare(at time.Time, limit time.Duration, of string, outcome result.Outcome, rule string) {
 	t := o.truth[of]
 	s, steady := t.during(at.Add(-limit), at)
-	if !steady || (outcome != result.Holds || t.since(at) < limit) && (outcome != result.Broken || s.broken) {
+	if !steady || (outcome != result.OK || t.since(at) < limit) && (outcome != result.Broken || s.broken) {
 		return
 	}
 	sort := fmt.Sprintf("reported %q, the cluster is %s", outcome, map[bool]string{true: "broken", false: "healthy"}[s.broken])

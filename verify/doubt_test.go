@@ -113,7 +113,7 @@ func TestSessionJudgesAtOnce(t *testing.T) {
 	v := seen(t, node("w1", corev1.ConditionTrue))
 	v.bounds = o.bounds
 	e.begin(v)
-	if got := e.board.rows["nodes-ready"].outcome(); got != result.Holds {
+	if got := e.board.rows["nodes-ready"].outcome(); got != result.OK {
 		t.Errorf("%s, after a complete list", got)
 	}
 }

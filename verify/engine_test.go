@@ -71,9 +71,9 @@ func isHealthy(t *testing.T, b *testCluster) {
 	for _, rule := range r.Rules {
 		want := result.LeftOut
 		if slices.Contains(okRules, rule.ID) {
-			want = result.Holds
+			want = result.OK
 		}
-		if rule.Outcome != want || (rule.Why == "") != (want == result.Holds) {
+		if rule.Outcome != want || (rule.Why == "") != (want == result.OK) {
 			t.Errorf("%s: %s (%s), want %s", rule.ID, rule.Outcome, rule.Why, want)
 		}
 	}
@@ -181,7 +181,7 @@ func forbidden(t *testing.T, b *testCluster) {
 		}
 	}
 	for _, rule := range r.Rules[1:] {
-		if rule.Outcome == result.Holds || rule.Outcome == result.LeftOut && !strings.HasPrefix(rule.Why, "the cluster does not have nodereports") {
+		if rule.Outcome == result.OK || rule.Outcome == result.LeftOut && !strings.HasPrefix(rule.Why, "the cluster does not have nodereports") {
 			t.Errorf("%s: %s (%s) although it could read nothing", rule.ID, rule.Outcome, rule.Why)
 		}
 	}
@@ -221,7 +221,7 @@ func apiServerGone(t *testing.T, b *testCluster) {
 	if r.OK || len(r.Findings) != 1 || r.Findings[0].Rule != "api-server" {
 		t.Fatalf("ok %v, findings %+v", r.OK, r.Findings)
 	}
-	if i := slices.IndexFunc(r.Rules, func(r result.RuleResult) bool { return r.Outcome == result.Holds }); i >= 0 {
+	if i := slices.IndexFunc(r.Rules, func(r result.RuleResult) bool { return r.Outcome == result.OK }); i >= 0 {
 		t.Errorf("%s is ok although the cluster cannot be seen", r.Rules[i].ID)
 	}
 	if r.Counts.Nodes != 1 {

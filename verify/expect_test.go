@@ -147,7 +147,7 @@ func noPods(w *healthyCluster) {
 func TestAbsenceIsNotHealth(t *testing.T) {
 	b := newHealthyCluster().judged(t)
 	for _, id := range b.ids {
-		if id != apiServer && b.rows[id].outcome() != result.Holds {
+		if id != apiServer && b.rows[id].outcome() != result.OK {
 			t.Errorf("%s: %s (%s) %+v in a healthy cluster", id, b.rows[id].outcome(), b.rows[id].why(), b.rows[id].findings)
 		}
 		if id != apiServer && len(without()[id]) == 0 {
@@ -159,14 +159,14 @@ func TestAbsenceIsNotHealth(t *testing.T) {
 			w := newHealthyCluster()
 			less.from(w)
 			row := w.judged(t).rows[id]
-			if row.outcome() == result.Holds {
+			if row.outcome() == result.OK {
 				t.Errorf("%s is ok: %s", id, less.name)
 			}
 			if row.outcome() == result.Unseen && row.fix == "" {
 				t.Errorf("%s, %s: no fix for %q", id, less.name, row.why())
 			}
 			w.options.Only = []string{id}
-			if got := w.judged(t).rows[id].outcome(); got == result.Holds || got == result.LeftOut {
+			if got := w.judged(t).rows[id].outcome(); got == result.OK || got == result.LeftOut {
 				t.Errorf("%s was chosen and is %s: %s", id, got, less.name)
 			}
 		}
@@ -185,7 +185,7 @@ func TestClusterWithoutObjects(t *testing.T) {
 		}
 		b := w.judged(t)
 		for _, id := range b.ids {
-			if b.rows[id].outcome() == result.Holds && id != apiServer {
+			if b.rows[id].outcome() == result.OK && id != apiServer {
 				t.Errorf("%s is ok, cluster of airgap: %t", id, airgaps)
 			}
 			w.options.Only = append(w.options.Only, id)

@@ -40,7 +40,7 @@ func (l *live) end() {
 func (r *row) live(id string) ui.Line {
 	l := ui.Line{Mark: string(r.outcome()), Name: id, Text: r.title}
 	switch r.outcome() {
-	case result.Holds:
+	case result.OK:
 		l.Tone = ui.Good
 	case result.Broken:
 		line, more := r.first()

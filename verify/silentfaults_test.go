@@ -99,7 +99,7 @@ func (a silentFault) try(t *testing.T) {
 		t.Error("the cluster is reported as ok")
 	}
 	for _, rule := range r.Rules[1:] {
-		if want := cmp.Or(a.want[rule.ID], result.Holds); rule.Outcome != want {
+		if want := cmp.Or(a.want[rule.ID], result.OK); rule.Outcome != want {
 			t.Errorf("%s: %s, want %s (%s)", rule.ID, rule.Outcome, want, rule.Why)
 		}
 	}

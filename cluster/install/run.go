@@ -209,9 +209,9 @@ func (r Result) Write(w io.Writer) error {
 		return r.writeCluster(w)
 	}
 	if r.Changed == 0 {
-		fmt.Fprintf(w, "%s: nothing to do, all %d steps hold; the cluster is verified\n", r.Node, r.Unchanged)
+		fmt.Fprintf(w, "%s: nothing to do, all %d steps are up to date; the cluster is verified\n", r.Node, r.Unchanged)
 	} else {
-		fmt.Fprintf(w, "%s: installed and verified (%d steps ran, %d held already)\n", r.Node, r.Changed, r.Unchanged)
+		fmt.Fprintf(w, "%s: installed and verified (%d steps ran, %d were up to date)\n", r.Node, r.Changed, r.Unchanged)
 		site.WriteBackupKey(w, r.Node, r.BackupKey)
 	}
 	return errors.Join(join.WriteLines(w, r.Join), r.Again.Write(w))
@@ -229,9 +229,9 @@ func (r Result) writeCluster(w io.Writer) error {
 		case h.Error != "":
 			fmt.Fprintf(w, "%s: did not join\n", h.Node)
 		case h.Changed == 0:
-			fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", h.Node, h.Unchanged)
+			fmt.Fprintf(w, "%s: nothing to do, all %d steps are up to date\n", h.Node, h.Unchanged)
 		default:
-			fmt.Fprintf(w, "%s: done (%d steps ran, %d held already)\n", h.Node, h.Changed, h.Unchanged)
+			fmt.Fprintf(w, "%s: done (%d steps ran, %d were up to date)\n", h.Node, h.Changed, h.Unchanged)
 			site.WriteBackupKey(w, h.Node, h.BackupKey)
 		}
 	}

@@ -41,11 +41,11 @@ type Result struct {
 // Write says it in words.
 func (r Result) Write(w io.Writer) error {
 	if r.Changed == 0 {
-		_, err := fmt.Fprintf(w, "%s: nothing to do, all %d steps hold\n", r.Node, r.Unchanged)
+		_, err := fmt.Fprintf(w, "%s: nothing to do, all %d steps are up to date\n", r.Node, r.Unchanged)
 		return err
 	}
 	site.WriteBackupKey(w, r.Node, r.BackupKey)
-	_, err := fmt.Fprintf(w, "%s: joined (%d steps ran, %d held already); airgap verify on the control-plane host gives the verdict\n", r.Node, r.Changed, r.Unchanged)
+	_, err := fmt.Fprintf(w, "%s: joined (%d steps ran, %d were up to date); to check the cluster, run airgap verify on a control-plane host\n", r.Node, r.Changed, r.Unchanged)
 	return err
 }
 

@@ -32,7 +32,7 @@ func Show(p ui.Progress, e step.Event) {
 	p.Now("")
 	switch e.Outcome {
 	case step.Unchanged:
-		p.Say("  %-9s %-16s %s", "holds", e.Step.Name, e.Step.Title)
+		p.Say("  %-9s %-16s %s", "ok", e.Step.Name, e.Step.Title)
 	default:
 		p.Say("  %-9s %-16s %-48s %6.1f s", e.Outcome, e.Step.Name, e.Step.Title, e.Took.Seconds())
 	}

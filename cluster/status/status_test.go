@@ -50,20 +50,20 @@ func TestStatusJudges(t *testing.T) {
 		says    string
 	}{
 		"a bare host": {says: "nothing was installed on this host"},
-		"all is well": {ended, []step.Forecast{holds("store", true), holds("sysctls", true)}, false, []string{stepHolds, stepHolds}, nil, "all 2 steps hold"},
+		"all is well": {ended, []step.Forecast{holds("store", true), holds("sysctls", true)}, false, []string{stepOK, stepOK}, nil, "all 2 steps are up to date"},
 		"a parameter drifts": {ended, []step.Forecast{holds("store", true), holds("sysctls", false, "net.ipv4.ip_forward 0 → 1")}, false,
-			[]string{stepHolds, stepDrifted}, []string{"sysctls"}, "drifted: sysctls; run the same command again"},
+			[]string{stepOK, stepDrifted}, []string{"sysctls"}, "drifted: sysctls; run the same command again"},
 		"killed": {ended[:3], []step.Forecast{holds("store", true), holds("sysctls", false), holds("network", false)}, false,
-			[]string{stepHolds, stepInterrupted, stepPending}, nil, "interrupted in step sysctls"},
-		"killed after the last step": {ended[:3], []step.Forecast{holds("store", true), holds("sysctls", true)}, false, []string{stepHolds, stepHolds}, nil, "all 2 steps hold"},
-		"at work":                    {ended[:3], []step.Forecast{holds("store", true), holds("sysctls", false)}, true, []string{stepHolds, stepInterrupted}, nil, "right now"},
+			[]string{stepOK, stepInterrupted, stepPending}, nil, "interrupted in step sysctls"},
+		"killed after the last step": {ended[:3], []step.Forecast{holds("store", true), holds("sysctls", true)}, false, []string{stepOK, stepOK}, nil, "all 2 steps are up to date"},
+		"at work":                    {ended[:3], []step.Forecast{holds("store", true), holds("sysctls", false)}, true, []string{stepOK, stepInterrupted}, nil, "right now"},
 		"failed": {append(slices.Clone(ended[:3]), step.Entry{Step: "sysctls", Event: step.Broke, Error: "read-only file system\nand more"}),
-			[]step.Forecast{holds("store", true), holds("sysctls", false)}, false, []string{stepHolds, stepFailed}, nil, "read-only file system"},
+			[]step.Forecast{holds("store", true), holds("sysctls", false)}, false, []string{stepOK, stepFailed}, nil, "read-only file system"},
 		"cannot be told": {append(slices.Clone(ended), at(5, "network", step.Ended)), []step.Forecast{holds("store", true), holds("sysctls", true), silent}, false,
-			[]string{stepHolds, stepHolds, stepUnknown}, nil, "the API server is silent"},
+			[]string{stepOK, stepOK, stepUnknown}, nil, "the API server is silent"},
 		"the bundle is gone": {ended[:3], nil, false, []string{stepUnknown, stepInterrupted}, nil, "interrupted in step sysctls"},
 		"a reset was killed": {append(slices.Clone(ended), at(5, "sysctls", step.Undone)), []step.Forecast{holds("store", true), holds("sysctls", false)}, false,
-			[]string{stepHolds, stepUndone}, nil, "partly undone"},
+			[]string{stepOK, stepUndone}, nil, "partly undone"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := &Status{Busy: tc.busy}

@@ -8,7 +8,7 @@ import (
 
 // States of a step, from the journal and its current postcondition.
 const (
-	stepHolds       = "holds"
+	stepOK          = "ok"
 	stepDrifted     = "drifted"     // it completed, and its result has changed since
 	stepInterrupted = "interrupted" // it started and did not complete
 	stepFailed      = "failed"
@@ -50,7 +50,7 @@ func (st *Status) judge(entries []step.Entry, now []step.Forecast) {
 			f = &now[i]
 		}
 		s.judge(last[s.Step], f)
-		holds = holds && s.State == stepHolds
+		holds = holds && s.State == stepOK
 		if s.State == stepDrifted {
 			st.Drifted = append(st.Drifted, s.Step)
 		}
@@ -66,7 +66,7 @@ func (s *stepStatus) judge(e step.Entry, f *step.Forecast) {
 	s.Ran = e.Time
 	switch {
 	case f != nil && f.Holds:
-		s.State = stepHolds
+		s.State = stepOK
 		return
 	case f != nil && f.Untold != nil:
 		s.Error = f.Untold.Error()

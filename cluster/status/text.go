@@ -100,7 +100,7 @@ func (st *Status) writeSteps(w io.Writer) {
 	var alone []stepStatus
 	for _, s := range st.Steps {
 		switch s.State {
-		case stepHolds, stepPending, stepUndone:
+		case stepOK, stepPending, stepUndone:
 			if !st.All {
 				groups[s.State] = append(groups[s.State], s.Step)
 				continue
@@ -108,7 +108,7 @@ func (st *Status) writeSteps(w io.Writer) {
 		}
 		alone = append(alone, s)
 	}
-	for _, g := range []struct{ state, label string }{{stepHolds, "hold"}, {stepPending, "to run"}, {stepUndone, "undone"}} {
+	for _, g := range []struct{ state, label string }{{stepOK, "ok"}, {stepPending, "to run"}, {stepUndone, "undone"}} {
 		if names := groups[g.state]; len(names) > 0 {
 			fmt.Fprintf(w, "%-8s  %s\n", g.label, wrap(names, 78, "          "))
 		}
@@ -193,7 +193,7 @@ func (st *Status) conclusion() string {
 	case count[stepUnknown] > 0:
 		return fmt.Sprintf("%d steps have an unknown state", count[stepUnknown])
 	default:
-		return fmt.Sprintf("all %d steps hold", len(st.Steps))
+		return fmt.Sprintf("all %d steps are up to date", len(st.Steps))
 	}
 }
 

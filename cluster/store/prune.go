@@ -89,7 +89,7 @@ func inUse(ctx context.Context, o PruneOptions, bundles []*bundle.Bundle) (use r
 			use.Running, err = runningDigests(ctx, client)
 		}
 		if err != nil {
-			return use, on, advice.Add(err, "nothing was removed, since running pods may need it; --no-pods goes on without asking")
+			return use, on, advice.Add(err, "nothing was removed, since running pods may need it; to skip this check, use --no-pods")
 		}
 		if on.as, err = installedBundles(ctx, client); err != nil {
 			on.as = nil // without access to nodes the newest bundle stays

@@ -129,7 +129,7 @@ func savesAndCompares(t *testing.T, c *oneNode) {
 
 func writesPage(t *testing.T, c *oneNode) {
 	page, _ := c.verify(exitcode.OK, "--soak", "100ms", "--output", "html")
-	for _, want := range []string{"The cluster is healthy", "127.0.0.1:", "<td>v1.", verification.CurrentUser(), `<td class="outcome holds">`} {
+	for _, want := range []string{"The cluster is healthy", "127.0.0.1:", "<td>v1.", verification.CurrentUser(), `<td class="outcome ok">`} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page:\n%s", want, page)
 		}

@@ -229,7 +229,7 @@ func rotated(ctx context.Context, e *Env, m lab.Machine) error {
 	if err := e.Script(ctx, m, readable(), "grep -q key1 /etc/kubernetes/apiserver/encryption.yaml"); err != nil {
 		return err
 	}
-	r, err := e.Must(ctx, m, []string{"goes on", "key2", "etcd holds no Secret of another key"}, "airgap", "encryption", "rotate")
+	r, err := e.Must(ctx, m, []string{"continue the interrupted rotation", "key2", "etcd holds no Secret of another key"}, "airgap", "encryption", "rotate")
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 // worker. It keeps the archives, because the search for secrets reads them.
 func supportBundles(ctx context.Context, e *Env, first, worker lab.Machine) error {
 	if err := supportBundle(ctx, e, first,
-		"grep -q 'steps hold' status.txt && grep -q '2 of 2 nodes ready' status.txt && grep -q '\"cluster\": \""+e.ClusterName()+"\"' status.json",
+		"grep -q 'steps are up to date' status.txt && grep -q '2 of 2 nodes ready' status.txt && grep -q '\"cluster\": \""+e.ClusterName()+"\"' status.json",
 		"grep -q '\"rules\":' reports/verify.json && grep -q nodes-ready reports/verify.json && test -s reports/verify.txt",
 		"grep -q '\"results\":' reports/preflight.json && test -s reports/preflight.txt",
 		"grep -q 'etcd/server.crt' reports/certificates.txt && grep -q 'bootID: '$(cat /proc/sys/kernel/random/boot_id) reports/node-report.yaml",

@@ -141,7 +141,7 @@ func (r Rotation) begin() (ring keyring, to string, resumed bool, err error) {
 		return nil, "", false, err
 	}
 	if under.To != "" {
-		r.Say("the rotation to %s goes on", under.To)
+		r.Say("continue the interrupted rotation to %s", under.To)
 		return ring, under.To, true, nil
 	}
 	if len(ring) > 1 {

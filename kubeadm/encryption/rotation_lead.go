@@ -99,7 +99,7 @@ func (l leading) reach(ctx context.Context, ring keyring, p phases.Phase) error 
 		return l.Cluster.Loaded(ctx, hash)
 	})
 	if err != nil {
-		return &host.Failure{What: "wait until every API server has loaded its keys", Err: err, Next: "run the same command again when every API server is up, and on every control-plane host: it goes on there"}
+		return &host.Failure{What: "wait until every API server has loaded its keys", Err: err, Next: "run the same command again when every API server is up, and on every control-plane host: there it continues"}
 	}
 	return nil
 }

@@ -63,7 +63,7 @@ func upgraded() Report {
 func well() Report {
 	r := Report{OK: true, Began: broken().Began, Took: 7 * time.Second, Counts: Counts{Nodes: 1, Pods: 9, Workloads: 3, Images: 8}}
 	r.Rules = []RuleResult{
-		{"nodes-ready", "Nodes are Ready", Holds, 0, "", ""},
+		{"nodes-ready", "Nodes are Ready", OK, 0, "", ""},
 		{"gpus", "GPUs on the PCI bus work and are schedulable", LeftOut, 0, "no host has GPUs", ""},
 		{"clocks", "The hosts' clocks agree with this computer's", LeftOut, 0, "too early: the lease of w1 was renewed less than twice", ""},
 	}

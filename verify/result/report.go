@@ -15,7 +15,7 @@ const SoakRule = "soak"
 type Outcome string
 
 const (
-	Holds  Outcome = "holds"
+	OK     Outcome = "ok"
 	Broken Outcome = "broken"
 	// Known: broken, as in the baseline.
 	Known Outcome = "known"

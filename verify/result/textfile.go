@@ -24,8 +24,8 @@ func (r Report) WriteTextfile(path string) error {
 		}
 		unseen.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Unseen))
 		known.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Known))
-		if rule.Outcome == Holds || rule.Outcome == Broken {
-			holds.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == Holds))
+		if rule.Outcome == OK || rule.Outcome == Broken {
+			holds.WithLabelValues(rule.ID).Set(oneIf(rule.Outcome == OK))
 		}
 		if rule.Outcome != Unseen {
 			findings.WithLabelValues(rule.ID).Set(float64(rule.Findings))

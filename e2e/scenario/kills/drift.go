@@ -32,7 +32,7 @@ func status(ctx context.Context, e *scenario.Env, m lab.Machine) (hostStatus, er
 // checkStatus checks that status reports every step of a host as up to date, and the right
 // cluster, node, bundle and registry.
 func checkStatus(ctx context.Context, e *scenario.Env, m lab.Machine, from string) error {
-	text, err := e.Must(ctx, m, []string{"steps hold"}, "airgap", "status")
+	text, err := e.Must(ctx, m, []string{"steps are up to date"}, "airgap", "status")
 	if err != nil {
 		return err
 	}
