@@ -200,7 +200,7 @@ func (b *Documentation) at(file string) (Page, bool) {
 var ErrNoPage = errors.New("no such page")
 
 // Find returns the pages with a name. The name is the whole name, with or without the language, or
-// its last element ("swap"). Several pages may have the same last element: a check of preflight and
+// its last element ("swap"), for a command without "airgap". Several pages may have the same last element: a check of preflight and
 // a rule of verify. After the pages, Find returns the sections with the name in their heading: a
 // section of airgap.yaml, an exit code, an error code. If it finds neither, it returns the rows of
 // tables that start with the name: a field of airgap.yaml.
@@ -227,7 +227,8 @@ func (b *Documentation) pages(name string) []Page {
 	name = strings.TrimSuffix(strings.ReplaceAll(name, " ", "-"), ".md")
 	var found []Page
 	for _, p := range b.Pages {
-		if p.Name() == name || path.Base(p.Name()) == name || p.Name() == path.Join(string(b.Language), name) {
+		base := path.Base(p.Name())
+		if p.Name() == name || base == name || base == "airgap-"+name || p.Name() == path.Join(string(b.Language), name) {
 			found = append(found, p)
 		}
 	}

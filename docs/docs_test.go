@@ -106,6 +106,9 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: got %d pages, %v, want %d", name, len(found), err, want)
 		}
 	}
+	if found, err := b.Find("certs renew"); err != nil || len(found) != 1 {
+		t.Errorf("certs renew, without airgap: got %d pages, %v, want 1", len(found), err)
+	}
 	korean := &Documentation{Language: Korean, Pages: []Page{{Path: "ko/checks/preflight/packages.md"}, {Path: "ko/checks/verify/packages.md"}}}
 	for name, want := range map[string]int{"packages": 2, "checks/verify/packages": 1, "ko/checks/verify/packages": 1} {
 		if found, err := korean.Find(name); err != nil || len(found) != want {

@@ -62,6 +62,9 @@ func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
 // ByIndex runs the preflight checks of this host with only the signed index, and without the dry run of dnf, which
 // needs a repository. It returns the same errors as ByBundle.
 func ByIndex(ctx context.Context, o Options) (preflight.Report, error) {
+	if err := site.CheckDir(o.Dir); err != nil {
+		return preflight.Report{}, err
+	}
 	t, err := site.TrustedKeys(o.Keys, o.Dir)
 	if err != nil {
 		return preflight.Report{}, err

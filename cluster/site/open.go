@@ -2,6 +2,8 @@ package site
 
 import (
 	"errors"
+	"fmt"
+	"os"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/advice"
@@ -9,8 +11,19 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
+// CheckDir returns an error if the directory of a bundle does not exist: without it, no key is missing.
+func CheckDir(dir string) error {
+	if _, err := os.Stat(dir); err != nil {
+		return advice.Add(fmt.Errorf("open bundle: %w", err), "mount the USB drive, and give the directory that contains bundle.json")
+	}
+	return nil
+}
+
 // Open opens a bundle. Its errors have hints for damaged, missing and untrusted bundles.
 func Open(dir string, values []string) (*bundle.Bundle, *Trust, error) {
+	if err := CheckDir(dir); err != nil {
+		return nil, nil, err
+	}
 	t, err := TrustedKeys(values, append([]string{dir}, StoredBundles(StoreDir)...)...)
 	if err != nil {
 		return nil, nil, err

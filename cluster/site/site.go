@@ -119,15 +119,24 @@ func New(index *bundle.Index, name string) (*Site, error) {
 	return s.Choosing(choice).Without(removed), nil
 }
 
+// noCluster is the error of a host without a bundle that can be opened.
+func noCluster(reason error) error {
+	return advice.Add(errors.Join(errors.New("find the cluster's configuration: no bundle in "+StoreDir), reason), "run this command on a control-plane host")
+}
+
 // Stored returns the site of the newest bundle in this host's store.
 func Stored(keys []string, node string) (*Site, error) {
-	t, err := TrustedKeys(keys, StoredBundles(StoreDir)...)
+	stored := StoredBundles(StoreDir)
+	if len(stored) == 0 {
+		return nil, noCluster(nil)
+	}
+	t, err := TrustedKeys(keys, stored...)
 	if err != nil {
 		return nil, err
 	}
 	bundles, err := registry.Store{Dir: StoreDir}.Open(t.Keys...)
 	if len(bundles) == 0 {
-		return nil, advice.Add(errors.Join(errors.New("find the cluster's configuration: no bundle in "+StoreDir), err), "run this command on a control-plane host")
+		return nil, noCluster(err)
 	}
 	for _, b := range bundles {
 		defer b.Close()

@@ -55,7 +55,7 @@ func joinCommand(a *app) *cobra.Command {
 	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip")
 	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses. With --new-token: the node to join; default: the only node that has not joined")
 	cmd.Flags().BoolVar(&newToken, "new-token", false, "on a control-plane host: print the airgap join command and a new join token")
-	renamed(cmd, "new-code", "new-token")
-	renamed(cmd, "code-file", "token-file")
+	renamed(cmd, a.stderr, "new-code", "new-token")
+	renamed(cmd, a.stderr, "code-file", "token-file")
 	return cmd
 }

@@ -28,7 +28,7 @@ func TestManPages(t *testing.T) {
 		name := strings.ReplaceAll(cmd.CommandPath(), " ", "-") + ".1"
 		page := string(pages[name])
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-			if f.Deprecated == "" && !strings.Contains(page, `--`+f.Name+`\fP`) {
+			if f.Annotations[renamedTo] == nil && !strings.Contains(page, `--`+f.Name+`\fP`) {
 				t.Errorf("%s has no --%s", name, f.Name)
 			}
 		})

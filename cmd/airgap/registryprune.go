@@ -55,6 +55,6 @@ func registryPruneCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.DropTags, "drop-tags", false, "also remove image names that only the named bundles have")
 	f.BoolVar(&o.WithoutRollback, "without-rollback", false, "also remove the bundle that airgap rollback would restore")
 	f.BoolVar(&o.DryRun, "dry-run", false, "show the bundles to remove, and remove nothing")
-	renamed(cmd, "no-way-back", "without-rollback")
+	renamed(cmd, a.stderr, "no-way-back", "without-rollback")
 	return cmd
 }

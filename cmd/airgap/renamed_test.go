@@ -20,12 +20,11 @@ func TestRenamedFlags(t *testing.T) {
 	renamed := 0
 	var check func(cmd *cobra.Command)
 	check = func(cmd *cobra.Command) {
-		cmd.Flags().SetOutput(io.Discard)
 		cmd.Flags().VisitAll(func(old *pflag.Flag) {
-			now, isRenamed := strings.CutPrefix(old.Deprecated, "use --")
-			if !isRenamed {
+			if old.Annotations[renamedTo] == nil {
 				return
 			}
+			now := old.Annotations[renamedTo][0]
 			renamed++
 			value := "/run/token"
 			if old.Value.Type() == "bool" {
@@ -45,8 +44,18 @@ func TestRenamedFlags(t *testing.T) {
 			check(sub)
 		}
 	}
-	check(commands())
+	app, _ := newApp(strings.NewReader(""), io.Discard, io.Discard)
+	check(rootCommand(app))
 	if renamed != 4 {
 		t.Errorf("got %d renamed flags, want 4", renamed)
+	}
+}
+
+// TestRenamedFlagWarns: the new name is printed on stderr, so that stdout stays for the result.
+func TestRenamedFlagWarns(t *testing.T) {
+	var out, errs strings.Builder
+	run(t.Context(), []string{"join", "--new-code", "--node", "node9"}, strings.NewReader(""), &out, &errs)
+	if !strings.Contains(errs.String(), "airgap: warning: --new-code is now --new-token\n") || strings.Contains(out.String(), "new-token") {
+		t.Errorf("stdout %q, stderr %q", out.String(), errs.String())
 	}
 }

@@ -72,7 +72,7 @@ func upgradeCommand(a *app) *cobra.Command {
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 15*time.Minute, "maximum time to drain one host")
 	healthTimeoutFlag(f, &o.Timeout, "maximum time to wait for a healthy cluster before the upgrade, and for the recorded state after each host")
 	f.BoolVar(&o.WithoutRollback, "without-rollback", false, "upgrade even if airgap rollback is impossible")
-	renamed(cmd, "no-way-back", "without-rollback")
+	renamed(cmd, a.stderr, "no-way-back", "without-rollback")
 	cmd.AddCommand(upgradeNodeCommand(a))
 	return cmd
 }
