@@ -42,6 +42,9 @@ type confirmation struct {
 	at      time.Time     // when the API server last confirmed the cache
 	open    bool          // a watch is open and has sent its initial events
 	closed  time.Time     // when the last watch closed, or when the session began
+	gotList time.Time     // when the newest complete list was received
+	resumed time.Time     // when a watch opened without a new list
+	shut    time.Duration // how long no watch was open before resumed
 	refused bool          // the last list was older than newest and was requested again
 	newest  string        // resourceVersion of the newest list, event or bookmark
 	listed  string        // resourceVersion of the newest complete list; "": it is in the cache
@@ -178,6 +181,10 @@ func (c *confirmation) watching(open bool) {
 	case open && !c.open:
 		c.opened++
 		c.reason = nil
+		if c.gotList.Before(c.closed) {
+			c.resumed = time.Now()
+			c.shut = c.resumed.Sub(c.closed)
+		}
 	case !open && c.open:
 		c.closed = time.Now()
 	}
@@ -195,7 +202,7 @@ func (c *confirmation) age() time.Duration {
 func (c *confirmation) complete(version string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.listed = version
+	c.listed, c.gotList = version, time.Now()
 }
 
 // doubt returns why the cached objects are not reliable at now, or nil. synced reports whether
@@ -213,6 +220,8 @@ func (c *confirmation) doubt(now time.Time, b bounds, synced bool, cached string
 		d.early = now.Sub(c.closed) <= b.early && (c.reason == nil || apierrors.IsTooManyRequests(c.reason))
 	case !c.open && now.Sub(c.closed) > b.down:
 		d.saw = "no watch is open"
+	case c.shut > b.down && now.Sub(c.resumed) < handledIn: // the events of the time between are on their way
+		d.saw, d.since = "its watch has just opened again", c.resumed
 	case c.listed != "" && now.Sub(c.closed) > b.down:
 		d.saw = "its newest list is not in the cache"
 	case now.Sub(c.at) > b.silent:

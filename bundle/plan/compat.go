@@ -56,7 +56,7 @@ func report(all []incompatibility, hint string, p ui.Progress) error {
 	return advice.Add(advice.Usage(fmt.Errorf("%s\n%s", ui.Count(len(fatal), "incompatible combination"), strings.Join(fatal, "\n"))), "%s", hint)
 }
 
-// merged joins the same problem of several servers: "db1, db2: v1, want v2".
+// merged joins the same problem of several servers: "db1, db2: cgroup-version: v1, want v2".
 func merged(all []incompatibility) []incompatibility {
 	var some []incompatibility
 	for _, x := range all {
@@ -71,7 +71,11 @@ func merged(all []incompatibility) []incompatibility {
 }
 
 func (x incompatibility) String() string {
-	text := x.of + ": " + x.found
+	text := x.of + ": "
+	if x.check != "" {
+		text += x.check + ": "
+	}
+	text += x.found
 	if x.want != "" { // "" if it is not known
 		text += ", want " + x.want
 	}
@@ -139,6 +143,9 @@ func hostProblems(c *config.Cluster, f *preflight.Facts, driver gpu.Plan) ([]inc
 		}
 		if r.Status == preflight.Pass || r.Status == preflight.Skip {
 			continue
+		}
+		if r.Status == preflight.Error { // its own fix is for the server
+			r.Fix = "run airgap survey as root there again; or check it yourself, and pass --skip " + id + " on the server"
 		}
 		all = append(all, incompatibility{check: id, of: f.Host, found: r.Found, want: r.Want, source: sourceOf(id, f, &want), fix: r.Fix, fatal: r.Status == preflight.Fail})
 	}

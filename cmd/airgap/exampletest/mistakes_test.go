@@ -34,7 +34,7 @@ func mistakes(t *testing.T, program string, u *upstream) {
 		"a runtime that replaces the one of podman": {"rhel8-podman", []string{"source: archive", "source: package"}, 1,
 			[]string{"containerd.io", "runc-1:1.1.12", "set runtime.source: archive"}},
 		"cgroup v1 without permission": {"rhel8-podman", []string{"failCgroupV1: false", "failSwapOn: true"}, 2,
-			[]string{"set1, set2, set3: v1, want v2"}},
+			[]string{"set1, set2, set3: cgroup-version: v1, want v2"}},
 		"a CDN without a subscription": {"rhel8-podman",
 			[]string{"login: {clientCert: entitlement.pem, clientKey: entitlement-key.pem}", "# no login"}, 1,
 			[]string{"read repository ", "certificate required; set login in packages.repositories"}},
