@@ -18,7 +18,7 @@ func otherHosts(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey) []dryr
 		}
 		plan := dryrun.HostFor(n, "join")
 		// A step that cannot be built is an error there: this host has no data about that host's GPUs.
-		steps, _ := join.AllSteps(s.At(n), &join.JoinServer{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v)
+		steps, _ := join.AllSteps(s.At(n), &join.Server{Addr: s.RegistryAddr(), Index: s.Index, Trusted: trusted}, v)
 		for _, st := range steps {
 			plan.Steps = append(plan.Steps, dryrun.Change{Step: st.Name, Title: st.Title})
 		}

@@ -9,7 +9,7 @@ import (
 
 // AllSteps are the steps of a join for asking about them, not for running:
 // without a code.
-func AllSteps(s *site.Site, h *JoinServer, v *bundle.View) ([]step.Step, error) {
+func AllSteps(s *site.Site, h *Server, v *bundle.View) ([]step.Step, error) {
 	nobody := &Admission{}
 	if s.ServesRegistry() {
 		return ControlPlaneSteps(s, h, v, nobody, UpgradePart{}, ui.Discard())

@@ -10,7 +10,7 @@ import (
 )
 
 // DryRunAt resolves the transaction against the registry that is to be joined.
-func DryRunAt(s *site.Site, h *JoinServer) func(context.Context) error {
+func DryRunAt(s *site.Site, h *Server) func(context.Context) error {
 	return func(ctx context.Context) error {
 		dir, remove, err := site.Scratch("ca")
 		if err != nil {

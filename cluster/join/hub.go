@@ -24,8 +24,8 @@ import (
 	"airgap.dev/airgap/registry/trust"
 )
 
-// JoinServer is the registry host as a joining host sees it.
-type JoinServer struct {
+// Server is the registry host as a joining host sees it.
+type Server struct {
 	Addr     string
 	CA       []byte
 	client   *http.Client
@@ -39,10 +39,10 @@ type JoinServer struct {
 	Ahead    time.Duration       // of its clock before this host's
 }
 
-func (h *JoinServer) url(path string) string { return "https://" + h.Addr + path }
+func (h *Server) url(path string) string { return "https://" + h.Addr + path }
 
-// DialJoinServer gets the authority by its hash, then the signed index.
-func DialJoinServer(ctx context.Context, addr, caHash string, keys []string) (*JoinServer, error) {
+// DialServer gets the authority by its hash, then the signed index.
+func DialServer(ctx context.Context, addr, caHash string, keys []string) (*Server, error) {
 	ca, err := trust.FetchCA(ctx, addr, caHash)
 	if wrong, is := errors.AsType[*trust.ClockError](err); is {
 		return nil, hostcheck.Apart(addr, wrong)
@@ -50,7 +50,7 @@ func DialJoinServer(ctx context.Context, addr, caHash string, keys []string) (*J
 	if err != nil {
 		return nil, advice.Add(err, "compare the line with what airgap install printed; is port %s open on the first host?", portOf(addr))
 	}
-	h := &JoinServer{Addr: addr, CA: ca}
+	h := &Server{Addr: addr, CA: ca}
 	if h.client, err = registry.HTTPClient(ca); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func DialJoinServer(ctx context.Context, addr, caHash string, keys []string) (*J
 }
 
 // readChoice is nil where the first host has none.
-func (h *JoinServer) readChoice(ctx context.Context) (*site.NetworkChoice, error) {
+func (h *Server) readChoice(ctx context.Context) (*site.NetworkChoice, error) {
 	data, err := h.get(ctx, "/join/"+site.ChoiceName, maxJoinFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -86,7 +86,7 @@ func (h *JoinServer) readChoice(ctx context.Context) (*site.NetworkChoice, error
 }
 
 // readIndex fetches the signed index and checks it as a stick's would be.
-func (h *JoinServer) readIndex(ctx context.Context, keys []string) error {
+func (h *Server) readIndex(ctx context.Context, keys []string) error {
 	dir, remove, err := site.Scratch("join")
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func (h *JoinServer) readIndex(ctx context.Context, keys []string) error {
 
 // View is the bundle in the registry host's store, with the parts that are in
 // other bundles, for copying.
-func (h *JoinServer) View(ctx context.Context) (*bundle.View, error) {
+func (h *Server) View(ctx context.Context) (*bundle.View, error) {
 	client, err := registry.NewClient(h.Addr, h.CA)
 	if err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (h *JoinServer) View(ctx context.Context) (*bundle.View, error) {
 // maxJoinFile is the size limit of files below /join/ other than the signed index.
 const maxJoinFile = 1 << 20
 
-func (h *JoinServer) get(ctx context.Context, path string, limit int64) ([]byte, error) {
+func (h *Server) get(ctx context.Context, path string, limit int64) ([]byte, error) {
 	body, err := h.stream(ctx, path)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (h *JoinServer) get(ctx context.Context, path string, limit int64) ([]byte,
 	return data, nil
 }
 
-func (h *JoinServer) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+func (h *Server) stream(ctx context.Context, path string) (io.ReadCloser, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url(path), nil)
 	if err != nil {
 		return nil, err
@@ -169,7 +169,7 @@ func (h *JoinServer) stream(ctx context.Context, path string) (io.ReadCloser, er
 }
 
 // Open streams a file of the bundle by its path and vouches for it.
-func (h *JoinServer) Open(ctx context.Context, path string) (io.ReadCloser, error) {
+func (h *Server) Open(ctx context.Context, path string) (io.ReadCloser, error) {
 	f, ok := h.Index.Find(path)
 	if !ok {
 		return nil, fmt.Errorf("open %s: the bundle has no such file", path)

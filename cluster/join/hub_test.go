@@ -21,7 +21,7 @@ func TestEndlessJoinFiles(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	h := &JoinServer{Addr: strings.TrimPrefix(server.URL, "https://"), client: server.Client()}
+	h := &Server{Addr: strings.TrimPrefix(server.URL, "https://"), client: server.Client()}
 	if _, err := h.readChoice(t.Context()); !errors.Is(err, httpclient.ErrTooLarge) {
 		t.Errorf("the network choice: %v", err)
 	}

@@ -18,7 +18,7 @@ func TestJoiningHostHoldsToTheKey(t *testing.T) {
 	server := httptest.NewTLSServer(http.StripPrefix("/join/", http.FileServer(http.Dir(one.Dir))))
 	defer server.Close()
 	fingerprint, wrong := bundle.Fingerprint(&one.Key.PublicKey), bundle.Fingerprint(&other.Key.PublicKey)
-	h := &JoinServer{Addr: server.Listener.Addr().String(), client: server.Client()}
+	h := &Server{Addr: server.Listener.Addr().String(), client: server.Client()}
 	if err := h.readIndex(t.Context(), []string{fingerprint}); err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func OfThisCluster(ctx context.Context, s *site.Site) (*site.Site, error) {
 }
 
 // readRemoved is empty where the registry's host has no such file.
-func (h *JoinServer) readRemoved(ctx context.Context) ([]string, error) {
+func (h *Server) readRemoved(ctx context.Context) ([]string, error) {
 	data, err := h.get(ctx, "/join/"+site.RemovedName, maxJoinFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -42,7 +42,7 @@ func (h *JoinServer) readRemoved(ctx context.Context) ([]string, error) {
 }
 
 // KeptIndex are the files that a worker keeps of its hub.
-func KeptIndex(s *site.Site, h *JoinServer) map[string][]byte {
+func KeptIndex(s *site.Site, h *Server) map[string][]byte {
 	files := map[string][]byte{}
 	maps.Copy(files, h.Signed)
 	if text, err := s.RemovedFile(); err == nil { // a list of strings always can be

@@ -52,7 +52,7 @@ func (r Result) Write(w io.Writer) error {
 // Candidate is a host that knows the cluster which it is to join, or is a node of.
 type Candidate struct {
 	Site    *site.Site
-	Hub     *JoinServer
+	Hub     *Server
 	options Options
 }
 
@@ -104,7 +104,7 @@ func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
 	if err := pki.RefuseDuringCARotation(site.ThisMachine().Machine, command); err != nil {
 		return nil, err
 	}
-	hub, err := DialJoinServer(ctx, o.Addr, o.CAHash, o.Keys)
+	hub, err := DialServer(ctx, o.Addr, o.CAHash, o.Keys)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &Candidate{
-				options: Options{Console: &ui.Terminal{In: strings.NewReader(tc.stdin), Err: io.Discard}}, Hub: &JoinServer{},
+				options: Options{Console: &ui.Terminal{In: strings.NewReader(tc.stdin), Err: io.Discard}}, Hub: &Server{},
 				Site: &site.Site{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Root: t.TempDir()}}}, Config: &config.Cluster{}},
 			}
 			if tc.want == "" {
@@ -54,7 +54,7 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 		c := &Candidate{
-			options: Options{Console: &ui.Terminal{In: neverRead{t}, Err: io.Discard}}, Hub: &JoinServer{},
+			options: Options{Console: &ui.Terminal{In: neverRead{t}, Err: io.Discard}}, Hub: &Server{},
 			Site: &site.Site{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Root: root}}}, Config: &config.Cluster{}},
 		}
 		if _, err := c.admit(t.Context()); err != nil {

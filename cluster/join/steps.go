@@ -32,7 +32,7 @@ type UpgradePart struct {
 
 // Steps is the whole way of this host into the cluster, in order; left is how many bytes its
 // store still needs.
-func Steps(ctx context.Context, s *site.Site, h *JoinServer, a *Admission, up UpgradePart, p ui.Progress) (steps []step.Step, left int64, err error) {
+func Steps(ctx context.Context, s *site.Site, h *Server, a *Admission, up UpgradePart, p ui.Progress) (steps []step.Step, left int64, err error) {
 	if !s.ServesRegistry() {
 		steps, err := WorkerSteps(s, h, a, up, p)
 		return steps, 0, err
@@ -49,7 +49,7 @@ func Steps(ctx context.Context, s *site.Site, h *JoinServer, a *Admission, up Up
 }
 
 // WorkerSteps make this host a node that has only workloads.
-func WorkerSteps(s *site.Site, h *JoinServer, a *Admission, up UpgradePart, p ui.Progress) ([]step.Step, error) {
+func WorkerSteps(s *site.Site, h *Server, a *Admission, up UpgradePart, p ui.Progress) ([]step.Step, error) {
 	var l step.List
 	l.Add(nodesteps.FirstSteps(s)...)
 	l.Add(
@@ -66,7 +66,7 @@ func WorkerSteps(s *site.Site, h *JoinServer, a *Admission, up UpgradePart, p ui
 }
 
 // memberSteps make this host a node.
-func memberSteps(s *site.Site, h *JoinServer, a *Admission) []step.Step {
+func memberSteps(s *site.Site, h *Server, a *Admission) []step.Step {
 	return []step.Step{
 		kubeadm.Join(s.Machine, s.Config.Kubernetes, s.KubeNode(), h.Material, a.Ticket),
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
@@ -77,7 +77,7 @@ func memberSteps(s *site.Site, h *JoinServer, a *Admission) []step.Step {
 
 // ControlPlaneSteps make this host the equal of the first one: it has the same
 // keys, the whole bundle, and serves it.
-func ControlPlaneSteps(s *site.Site, h *JoinServer, v *bundle.View, a *Admission, up UpgradePart, p ui.Progress) ([]step.Step, error) {
+func ControlPlaneSteps(s *site.Site, h *Server, v *bundle.View, a *Admission, up UpgradePart, p ui.Progress) ([]step.Step, error) {
 	m := s.Machine
 	var l step.List
 	l.Add(nodesteps.FirstSteps(s)...)

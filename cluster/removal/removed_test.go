@@ -63,7 +63,7 @@ func TestRemovedFile(t *testing.T) {
 	for _, removed := range [][]string{nil, {"node4", "node5"}} {
 		s := fiveNodes("node1")
 		s = s.Without(removed)
-		text := join.KeptIndex(s, &join.JoinServer{Signed: map[string][]byte{"bundle.json": nil}})[site.RemovedName]
+		text := join.KeptIndex(s, &join.Server{Signed: map[string][]byte{"bundle.json": nil}})[site.RemovedName]
 		got, err := site.ParseRemoved(text)
 		if err != nil || !slices.Equal(got, removed) || !json.Valid(text) || string(text) == "null" {
 			t.Errorf("%v became %s, %v, %v", removed, text, got, err)

@@ -66,7 +66,7 @@ func installSteps(t *testing.T, more string) map[string][]step.Step {
 	s := &site.Site{Index: &bundle.Index{}, Config: c, Node: c.Nodes[0], Machine: site.ThisMachine()}
 	// Steps that cannot be built without GPUs and a lock are in the lists anyway.
 	first, _ := install.Steps(s, bundle.NewView(), nil, ui.Discard())
-	worker, _ := join.WorkerSteps(s, &join.JoinServer{}, nil, join.UpgradePart{}, ui.Discard())
-	controlPlane, _ := join.ControlPlaneSteps(s, &join.JoinServer{}, bundle.NewView(), nil, join.UpgradePart{}, ui.Discard())
+	worker, _ := join.WorkerSteps(s, &join.Server{}, nil, join.UpgradePart{}, ui.Discard())
+	controlPlane, _ := join.ControlPlaneSteps(s, &join.Server{}, bundle.NewView(), nil, join.UpgradePart{}, ui.Discard())
 	return map[string][]step.Step{"install": first, "join of a worker": worker, "join of a control-plane host": controlPlane}
 }

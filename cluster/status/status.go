@@ -207,9 +207,9 @@ func (k *Known) asWorker(t *site.Trust, node string) error {
 
 // recall returns the stored data of the hub, for the postconditions of the join steps. The step of a
 // missing CA reports it.
-func recall(s *site.Site, index *bundle.Index, keys []*ecdsa.PublicKey) (*join.JoinServer, error) {
+func recall(s *site.Site, index *bundle.Index, keys []*ecdsa.PublicKey) (*join.Server, error) {
 	ca, err := os.ReadFile(trust.PKI{Dir: site.PKIDir}.CAFile())
-	return &join.JoinServer{Addr: s.RegistryOf(s.Config.Master()), CA: ca, Index: index, Trusted: keys}, host.IgnoreMissing(err)
+	return &join.Server{Addr: s.RegistryOf(s.Config.Master()), CA: ca, Index: index, Trusted: keys}, host.IgnoreMissing(err)
 }
 
 // askRegistry returns the state of this host's registry, and its health.

@@ -145,7 +145,7 @@ func (n *node) prepare(ctx context.Context, p ui.Progress) (step.Result, error) 
 
 // upgradePart returns the steps of the upgrade that run between the steps of a join. There are none if
 // this host has the Kubernetes version of the bundle.
-func upgradePart(ctx context.Context, s *site.Site, h *join.JoinServer) (join.UpgradePart, error) {
+func upgradePart(ctx context.Context, s *site.Site, h *join.Server) (join.UpgradePart, error) {
 	before, err := stepsBefore(ctx, s, h.Open, h.Addr, false)
 	if err != nil || len(before) == 0 {
 		return join.UpgradePart{}, err
@@ -186,7 +186,7 @@ func kubeadmPackages(s *site.Site, from nodesteps.Source, addr string) (step.Ste
 }
 
 // recordToPrepare returns the record of the upgrade on another control-plane host, for a rollback.
-func recordToPrepare(ctx context.Context, s *site.Site, h *join.JoinServer) (upgraderecord.Record, error) {
+func recordToPrepare(ctx context.Context, s *site.Site, h *join.Server) (upgraderecord.Record, error) {
 	record, err := upgraderecord.Read()
 	if err != nil || record.InProgress() && record.To.ID == s.Index.ID() {
 		return record, err

@@ -195,7 +195,7 @@ func stepRows(t *testing.T) [][]string {
 			kind hostKinds
 		}{{0, firstHost}, {1, furtherControlPlane}, {3, workerHost}} {
 			s.Node = s.Config.Nodes[host.node]
-			steps, err := join.AllSteps(s, &join.JoinServer{Addr: s.RegistryAddr(), Index: s.Index}, v)
+			steps, err := join.AllSteps(s, &join.Server{Addr: s.RegistryAddr(), Index: s.Index}, v)
 			if host.kind == firstHost {
 				steps, err = install.Steps(s, v, nil, ui.Discard())
 			}

@@ -95,7 +95,7 @@ func within(began time.Time, limit time.Duration, what string) error {
 	return nil
 }
 
-// Readmit creates an SSH key for root on one server, authorizes it on the others, and adds
+// AuthorizeKeys creates an SSH key for root on one server, authorizes it on the others, and adds
 // their host keys to its known_hosts.
 func (e *Env) AuthorizeKeys(ctx context.Context, first lab.Machine, others ...lab.Machine) error {
 	key, err := newKey(ctx, e, first)

@@ -46,8 +46,8 @@ func All() []scenario.Scenario {
 		{Name: "certs-ha", Title: "certificates of three control-plane hosts renewed, and each CA rotated, behind a load balancer", Run: certs.HA, Needs: []scenario.Need{scenario.NeedNetwork, scenario.NeedMore}},
 		{Name: "stick", Title: "a stick that is removed, power cuts during the copy and during a pull: the store opens and is complete", Run: emulated.StickPulled, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "sticks", Title: "bundles on FAT32 and exFAT: little overhead in bytes; one stick is removed", Run: emulated.Sticks, Needs: []scenario.Need{scenario.NeedEmulated}},
-		{Name: "ownworker", Title: "an emulated worker: a clock that is wrong by hours or days, swap, a power cut, reset", Run: emulated.EmulatedWorker, Needs: []scenario.Need{scenario.NeedEmulated}},
+		{Name: "ownworker", Title: "an emulated worker: a clock that is wrong by hours or days, swap, a power cut, reset", Run: emulated.Worker, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "cgroupv2", Title: "an emulated server, product defaults: reboot, different cgroup drivers, an upgrade with a power cut in the middle", Run: emulated.CgroupV2, Needs: []scenario.Need{scenario.NeedEmulated}},
-		{Name: "ownkernel", Title: "an emulated server, product defaults, a removed stick, a power cut", Run: emulated.EmulatedServer, Needs: []scenario.Need{scenario.NeedEmulated}},
+		{Name: "ownkernel", Title: "an emulated server, product defaults, a removed stick, a power cut", Run: emulated.Server, Needs: []scenario.Need{scenario.NeedEmulated}},
 	}
 }

@@ -99,7 +99,7 @@ func deleteToken(ctx context.Context, client kubernetes.Interface, c JoinToken, 
 // TokenName is the name of the Secret in kube-system with the bootstrap token of this ID.
 func TokenName(id string) string { return "bootstrap-token-" + id }
 
-// ParcelName is the name of the Secret in kube-system with the Parcel of a join token.
+// SecretsName is the name of the Secret in kube-system with the Parcel of a join token.
 func SecretsName(c JoinToken) string { return "airgap-parcel-" + c.ID }
 
 const tokenDescription = "airgap join" // distinguishes airgap's tokens from others

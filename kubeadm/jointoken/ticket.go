@@ -225,7 +225,7 @@ func unanswered(r *certificates.CertificateSigningRequest, err error) error {
 	return no
 }
 
-// Parcel downloads and decrypts the keys of a control-plane host.
+// ControlPlaneSecrets downloads and decrypts the keys of a control-plane host.
 func (t *ValidatedToken) ControlPlaneSecrets(ctx context.Context) (ControlPlaneSecrets, error) {
 	if t.parcel != nil {
 		return t.parcel, nil

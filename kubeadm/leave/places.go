@@ -77,7 +77,7 @@ func mountedAt(dir string, at mount) (string, error) {
 	return fmt.Sprintf("%s inode %d of %d", at.root, s.Ino, s.Btime.Sec), nil
 }
 
-// Unmoved returns nil if each path still has its recorded target (Record).
+// CheckTargets returns nil if each path still has its recorded target (Record).
 func (m Member) CheckTargets(paths ...string) error {
 	r, err := m.record()
 	if err != nil {

@@ -35,7 +35,7 @@ func NewCode() string {
 	return strings.Join([]string{text[:5], text[5:10], text[10:15], text[15:]}, "-")
 }
 
-// ParseJoinToken returns the token of a code. The error does not contain the code.
+// ParseCode returns the token of a code. The error does not contain the code.
 func ParseCode(text string) (Token, error) {
 	plain := strings.Join(strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return r == '-' || r == ' ' || r == '\n' || r == '\r' || r == '\t' }), "")
 	if !codeForm.MatchString(plain) {

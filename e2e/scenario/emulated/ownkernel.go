@@ -16,10 +16,10 @@ import (
 // slowly is the timeout for verify on an emulated server, which has a slow processor.
 const slowly = "25m"
 
-// EmulatedServer installs on an emulated server with its own kernel and cgroup v2. It uses the
+// Server installs on an emulated server with its own kernel and cgroup v2. It uses the
 // product's defaults, without the settings for the lab's containers. There a USB drive
 // can be pulled during a read, and a power cut loses unflushed data.
-func EmulatedServer(ctx context.Context, e *scenario.Env) error {
+func Server(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.WithServersOf(ctx, lab.KindEmulated.Times(1), func(l *lab.Lab) error {
 		m := l.Machines[0]

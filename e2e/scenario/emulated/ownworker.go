@@ -12,12 +12,12 @@ import (
 	"airgap.dev/airgap/e2e/scenario/faults"
 )
 
-// EmulatedWorker joins an emulated worker: only such a server has its own clock, its own swap,
+// Worker joins an emulated worker: only such a server has its own clock, its own swap,
 // and NetworkManager. With a clock that is hours or days wrong, join must fail before it
 // changes anything. While the server is a node, also after a power cut, swap must be off
 // and NetworkManager must not manage the pods' interfaces. verify must name a clock that
 // moves. After reset the server must be in its earlier state.
-func EmulatedWorker(ctx context.Context, e *scenario.Env) error {
+func Worker(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.WithServersOf(ctx, []lab.Kind{lab.KindContainer, lab.KindEmulated}, func(l *lab.Lab) error {
 		first, worker := l.Machines[0], l.Machines[1]
