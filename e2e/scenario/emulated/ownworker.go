@@ -29,9 +29,7 @@ func Worker(ctx context.Context, e *scenario.Env) error {
 		return e.InOrder([]scenario.Part{
 			{Title: "swap and NetworkManager", Run: func() error { return errors.Join(swapOn(ctx, e, worker), networkManagerOn(ctx, e, worker)) }},
 			{Title: "survey", Run: func() error { return e.Survey(ctx, l.Machines...) }},
-			{Title: "bundle", Run: func() error {
-				return e.MakeBundle(ctx, stick, "nodes:\n", "hostSettings: {swap: disable}\nnodes:\n")
-			}},
+			{Title: "bundle", Run: func() error { return e.MakeBundle(ctx, stick, "nodes:\n", "hostSettings: {swap: disable}\nnodes:\n") }},
 			{Title: "the program, from the stick", Run: func() error {
 				return errors.Join(e.InstallProgram(ctx, first, stick), e.InstallProgram(ctx, worker, stick))
 			}},
