@@ -84,6 +84,9 @@ func TestFormerID(t *testing.T) {
 		if c.Former == "" {
 			continue
 		}
+		if len(c.Limits) > 0 {
+			t.Errorf("%s has limits, and Want.limit does not read them under the old ID", c.ID)
+		}
 		site := Config{Checks: Settings{c.Former: {severity: "warn"}}}
 		if errs := site.Validate(field.NewPath("preflight")); len(errs) > 0 {
 			t.Errorf("%s: %v", c.Former, errs)

@@ -44,7 +44,7 @@ type confirmation struct {
 	closed  time.Time     // when the last watch closed, or when the session began
 	gotList time.Time     // when the newest complete list was received
 	resumed time.Time     // when a watch opened without a new list
-	shut    time.Duration // how long no watch was open before resumed
+	shut    time.Duration // how long no watch was open before resumed, in total if watches followed each other
 	refused bool          // the last list was older than newest and was requested again
 	newest  string        // resourceVersion of the newest list, event or bookmark
 	listed  string        // resourceVersion of the newest complete list; "": it is in the cache
@@ -182,8 +182,12 @@ func (c *confirmation) watching(open bool) {
 		c.opened++
 		c.reason = nil
 		if c.gotList.Before(c.closed) {
-			c.resumed = time.Now()
-			c.shut = c.resumed.Sub(c.closed)
+			now := time.Now()
+			if now.Sub(c.resumed) >= handledIn { // otherwise the last watch ended too early to count
+				c.shut = 0
+			}
+			c.shut += now.Sub(c.closed)
+			c.resumed = now
 		}
 	case !open && c.open:
 		c.closed = time.Now()

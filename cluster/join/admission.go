@@ -26,7 +26,7 @@ func NoAdmission(s *site.Site) *Admission {
 	}}}
 }
 
-// Ticket shows the code on the first call, and gives the same ticket afterwards.
+// Ticket sends the join token on the first call, and returns the same result afterwards.
 func (a *Admission) Ticket(ctx context.Context) (*jointoken.ValidatedToken, error) {
 	if a.shown != nil {
 		return a.shown, nil

@@ -68,6 +68,9 @@ func LocalConfig(keys []string) (*config.Cluster, error) {
 
 // configIn returns the configuration in the signed index of a bundle's directory.
 func configIn(keys []string, dir string) (*config.Cluster, error) {
+	if err := CheckDir(dir); err != nil {
+		return nil, err
+	}
 	t, err := TrustedKeys(keys, dir)
 	if err != nil {
 		return nil, err

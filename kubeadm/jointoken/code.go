@@ -14,14 +14,14 @@ import (
 const TTL = 2 * time.Hour
 
 // JoinToken is a join token: it lets one host join once. It contains a bootstrap token, a hash of the
-// cluster's CA and, for a control-plane host, the secret that decrypts its Parcel. As text:
+// cluster's CA and, for a control-plane host, the secret that decrypts its ControlPlaneSecrets. As text:
 //
 //	abcdef.0123456789abcdef.abcdefghijklmnop                              of a worker
 //	abcdef.0123456789abcdef.abcdefghijklmnop.abcdefghijklmnopqrstuvwxyz   of a control-plane host
 type JoinToken struct {
 	ID, secret string
 	pin        string // of the cluster's CA
-	seal       string // secret of the Parcel's key; "" for a worker
+	seal       string // secret of the key of its ControlPlaneSecrets; "" for a worker
 }
 
 var codeForm = regexp.MustCompile(`^([a-z0-9]{6})\.([a-z0-9]{16})\.([a-z2-7]{16})(?:\.([a-z2-7]{26}))?$`)

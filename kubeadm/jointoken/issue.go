@@ -99,12 +99,12 @@ func deleteToken(ctx context.Context, client kubernetes.Interface, c JoinToken, 
 // TokenName is the name of the Secret in kube-system with the bootstrap token of this ID.
 func TokenName(id string) string { return "bootstrap-token-" + id }
 
-// SecretsName is the name of the Secret in kube-system with the Parcel of a join token.
+// SecretsName is the name of the Secret in kube-system with the control-plane secrets of a join token.
 func SecretsName(c JoinToken) string { return "airgap-parcel-" + c.ID }
 
 const tokenDescription = "airgap join" // distinguishes airgap's tokens from others
 
-const parcelKey = "parcel" // key in the Parcel's Secret
+const parcelKey = "parcel" // key in that Secret
 
 const authenticates = "usage-bootstrap-authentication" // key in a token's Secret; "true" while the token is active
 

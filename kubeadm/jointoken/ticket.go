@@ -37,7 +37,7 @@ type ValidatedToken struct {
 
 const newCodeHint = "run airgap join --new-token --node NAME on a control-plane host to create a new join token for one node"
 
-// NewTicket returns the ticket of a host. client has the node's certificate; ask reads the join
+// NewTicket returns the validated token of a host. client has the node's certificate; ask reads the join
 // token, and is called at most once.
 func NewTicket(client kubernetes.Interface, ask func(context.Context) (JoinToken, error)) *ValidatedToken {
 	return &ValidatedToken{Client: client, ask: ask}
