@@ -94,7 +94,7 @@ func (d dkms) dropInHolds() (bool, error) {
 	if err != nil || text == nil {
 		return err == nil, err
 	}
-	return host.Holds(d.path(dkmsDropIn), text, 0o644)
+	return host.FileMatches(d.path(dkmsDropIn), text, 0o644)
 }
 
 func (d dkms) writeDropIn(ctx context.Context) error {

@@ -49,7 +49,7 @@ func (l loading) done(ctx context.Context) (bool, error) {
 	if l.has(strings.TrimPrefix(exchangeFile, "/")) {
 		return false, nil // left by an abandoned replacement: the driver would not load at the next boot
 	}
-	if holds, err := host.Holds(l.path(modulesFile), l.modulesText(), 0o644); err != nil || !holds {
+	if holds, err := host.FileMatches(l.path(modulesFile), l.modulesText(), 0o644); err != nil || !holds {
 		return false, err
 	}
 	d, err := l.Loaded()

@@ -67,7 +67,7 @@ func (m MIG) done(ctx context.Context) (bool, error) {
 	if len(m.Profiles) == 0 {
 		return !m.has(strings.TrimPrefix(migUndo, "/")), nil
 	}
-	if holds, err := host.Holds(m.path(migFile), m.settings(), 0o644); err != nil || !holds {
+	if holds, err := host.FileMatches(m.path(migFile), m.settings(), 0o644); err != nil || !holds {
 		return false, err
 	}
 	if enabled, err := m.unitIs(ctx, "is-enabled", MIGUnit); err != nil || !enabled {

@@ -49,7 +49,7 @@ func (n nouveau) done(context.Context) (bool, error) {
 	if err != nil || len(record.Due) > 0 {
 		return false, err
 	}
-	return host.Holds(n.path(nouveauFile), []byte(nouveauText), 0o644)
+	return host.FileMatches(n.path(nouveauFile), []byte(nouveauText), 0o644)
 }
 
 func (n nouveau) plan(context.Context) ([]string, error) {
@@ -125,7 +125,7 @@ func (n nouveau) on(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	holds, err := host.Holds(n.path(nouveauFile), []byte(nouveauText), 0o644)
+	holds, err := host.FileMatches(n.path(nouveauFile), []byte(nouveauText), 0o644)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func RuntimeConfigStep(s Setup, runc string) step.Step {
 	text := []byte(ours + fmt.Sprintf(runtimeText, runc))
 	return step.Step{
 		Name: "gpu-runtime", Title: "Configure nvidia-container-runtime",
-		Done: func(context.Context) (bool, error) { return host.Holds(s.path(runtimeFile), text, 0o644) },
+		Done: func(context.Context) (bool, error) { return host.FileMatches(s.path(runtimeFile), text, 0o644) },
 		Plan: func(context.Context) ([]string, error) {
 			change, err := host.PlanFile(s.path(runtimeFile), text, 0o644)
 			return []string{change}, err

@@ -56,7 +56,7 @@ func (m Machine) apiServerFilesHold(c Config) (bool, error) {
 		return false, err
 	}
 	for name, text := range files {
-		if holds, err := host.Holds(m.Path(name), text, 0o600); err != nil || !holds {
+		if holds, err := host.FileMatches(m.Path(name), text, 0o600); err != nil || !holds {
 			return false, err
 		}
 	}

@@ -20,7 +20,7 @@ type State string
 
 // Values of State.
 const (
-	Holds     State = "holds"
+	Compliant State = "compliant" // the value is that of the baseline
 	Chosen    State = "chosen"    // the value differs, and airgap.yaml sets it
 	Differs   State = "differs"   // the value differs
 	Unknown   State = "unknown"   // the value could not be read
@@ -129,7 +129,7 @@ func (m Machine) readFiles(f *Finding) error {
 			f.Found, f.State = file.String(), Differs
 			return nil
 		}
-		f.Found, f.State = file.String(), Holds
+		f.Found, f.State = file.String(), Compliant
 	}
 	return nil
 }
@@ -145,7 +145,7 @@ func (r reader) judge(f *Finding, value any) {
 func (r reader) stateOf(control Control, value any) State {
 	switch {
 	case control.holds(value):
-		return Holds
+		return Compliant
 	case r.chosen(control, value):
 		return Chosen
 	}

@@ -86,7 +86,7 @@ func (f *Finding) judgeAnonymous(content map[string]any) {
 	default:
 		f.Found = strings.Join(paths, ", ")
 		if slices.Equal(paths, want) {
-			f.State = Holds
+			f.State = Compliant
 		}
 	}
 }
@@ -113,7 +113,7 @@ func (r reader) judgeIssuers(f *Finding, content map[string]any) {
 	f.Found = strings.Join(urls, ", ")
 	switch want := r.site.Authentication.JWT; {
 	case len(found) == 0 && len(want) == 0:
-		f.Found, f.State = "none", Holds
+		f.Found, f.State = "none", Compliant
 	case equalJSON(found, want):
 		f.State = Chosen
 	case len(found) == 0:
@@ -141,7 +141,7 @@ func (f *Finding) judgeEncryption(content map[string]any) {
 				first = name
 			}
 		}
-		f.Found, f.State = first, Holds
+		f.Found, f.State = first, Compliant
 		if !slices.Contains([]string{encryption.Secretbox, encryption.AESCBC, "aesgcm", "kms"}, first) {
 			f.State = Differs
 		}
@@ -163,7 +163,7 @@ func (r reader) judgePolicy(f *Finding, p process.Process, content map[string]an
 		}
 	}
 	if is, err := equalsPolicy(content, r.plain.Audit); err == nil && is {
-		f.State, f.Found = Holds, "airgap's policy"
+		f.State, f.Found = Compliant, "airgap's policy"
 		return
 	}
 	if is, err := equalsPolicy(content, r.site.Audit); err == nil && is {

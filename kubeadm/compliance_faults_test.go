@@ -25,7 +25,7 @@ func TestComplianceAsksTheKubelet(t *testing.T) {
 		want         State
 		says         string
 	}{
-		"compliant":                  {good, good, nil, Holds, ""},
+		"compliant":                  {good, good, nil, Compliant, ""},
 		"arguments override it":      {good, good, []string{"--anonymous-auth=true", "--authorization-mode=AlwaysAllow", "--read-only-port", "10255"}, Differs, ""},
 		"arguments, and no answer":   {good, "", []string{"--anonymous_auth", "--authorization-mode=AlwaysAllow", "--read-only-port=10255"}, Differs, ""},
 		"started with other values":  {good, opened, nil, Differs, ""},
@@ -81,7 +81,7 @@ func TestComplianceReadsContents(t *testing.T) {
 		want       State
 		says       string
 	}{
-		"authentication, ours":         {authenticationFile, narrow, anonymousContents, Holds, "/livez"},
+		"authentication, ours":         {authenticationFile, narrow, anonymousContents, Compliant, "/livez"},
 		"authentication, open":         {authenticationFile, head + "anonymous: {enabled: true}\n", anonymousContents, Differs, "at every path"},
 		"authentication, nothing":      {authenticationFile, head, anonymousContents, Differs, "at every path"},
 		"authentication, closed":       {authenticationFile, head + "anonymous: {enabled: false}\n", anonymousContents, Differs, "refuses the kubelet's probes"},
@@ -92,8 +92,8 @@ func TestComplianceReadsContents(t *testing.T) {
 		"encryption, not of Secrets":   {encryption.EncryptionFile, strings.Replace(identity, "secrets", "configmaps", 1), encryptionContents, Differs, "no entry for secrets"},
 		"encryption, identity for all": {encryption.EncryptionFile, notFirst("'*.*'"), encryptionContents, Differs, "identity"},
 		"encryption, a full stop":      {encryption.EncryptionFile, notFirst("secrets."), encryptionContents, Differs, "identity"},
-		"encryption, a KMS":            {encryption.EncryptionFile, "resources: [{resources: [secrets], providers: [{kms: {}}, {identity: {}}]}]\n", encryptionContents, Holds, "kms"},
-		"audit, ours":                  {auditPolicyFile, string(auditPolicy), policyContents, Holds, ""},
+		"encryption, a KMS":            {encryption.EncryptionFile, "resources: [{resources: [secrets], providers: [{kms: {}}, {identity: {}}]}]\n", encryptionContents, Compliant, "kms"},
+		"audit, ours":                  {auditPolicyFile, string(auditPolicy), policyContents, Compliant, ""},
 		"audit, none":                  {auditPolicyFile, "kind: Policy\nrules: [{level: None}]\n", policyContents, Differs, "log nothing"},
 		"audit, nearly ours":           {auditPolicyFile, strings.Replace(string(auditPolicy), "rules:\n", "rules:\n  - {level: None, users: [mallory]}\n", 1), policyContents, Differs, "not airgap's"},
 	} {
@@ -178,8 +178,8 @@ func TestComplianceOfIssuers(t *testing.T) {
 	if got := found(t, m, c, issuerContents); got.State != Chosen || got.Found != "https://sso.bank.example" {
 		t.Errorf("got %+v, want chosen", got)
 	}
-	if got := found(t, m, c, anonymousContents); got.State != Holds {
-		t.Errorf("got %+v, want holds", got)
+	if got := found(t, m, c, anonymousContents); got.State != Compliant {
+		t.Errorf("got %+v, want compliant", got)
 	}
 	c.Authentication.JWT = nil
 	if got := found(t, m, c, issuerContents); got.State != Differs {

@@ -114,7 +114,7 @@ func TestCompliance(t *testing.T) {
 	}
 	for _, finding := range all {
 		root := os.Geteuid() == 0 || finding.Part != Files
-		if root && finding.State != Holds && finding.State != Elsewhere || finding.Part != Files && finding.State == Elsewhere {
+		if root && finding.State != Compliant && finding.State != Elsewhere || finding.Part != Files && finding.State == Elsewhere {
 			t.Errorf("%s %s: %s, found %q, want %s", finding.Part, finding.Name, finding.State, finding.Found, finding.Expected())
 		}
 	}
@@ -142,7 +142,7 @@ func TestComplianceFindsChanges(t *testing.T) {
 	}
 	kubetest.Starts(t, f, 7, kubetest.HostNetwork, "kube-apiserver", "--profiling=true", "--enable-admission-plugins=AlwaysAdmit,NodeRestriction", "--token-auth-file=/t")
 	for name, want := range map[string]State{
-		"profiling": Differs, "enable-admission-plugins": Holds, "token-auth-file": Differs, "service-account-lookup": Holds,
+		"profiling": Differs, "enable-admission-plugins": Compliant, "token-auth-file": Differs, "service-account-lookup": Compliant,
 		"audit-log-path": Differs, "client-ca-file": Differs,
 	} {
 		if got := found(t, m, c, name); got.State != want {
@@ -176,8 +176,8 @@ func TestComplianceLeavesPodsAlone(t *testing.T) {
 	processes(t, f, c)
 	kubetest.Starts(t, f, 10, "net:[2]", tenant...)
 	kubetest.Starts(t, f, 200, "net:[2]", tenant...)
-	if got := found(t, m, c, "profiling"); got.State != Holds {
-		t.Errorf("next to the cluster's API server: got %+v, want holds", got)
+	if got := found(t, m, c, "profiling"); got.State != Compliant {
+		t.Errorf("next to the cluster's API server: got %+v, want compliant", got)
 	}
 	if flags, err := node.Flags(m.Machine, node.APIServer); err != nil || flags["etcd-cafile"] != "x" {
 		t.Errorf("got flags %v, %v, want those of the cluster's API server", flags, err)
@@ -207,8 +207,8 @@ overrides:
 	processes(t, f, c)
 	aKubelet(t, f, "podPidsLimit: 100\n")
 	for name, want := range map[string]State{
-		"profiling": Chosen, "authentication-config": Holds, "encryption-provider-config": Chosen, encryptionContents: Chosen, "audit-log-maxage": Chosen,
-		"audit-policy-file": Holds, policyContents: Chosen, "podPidsLimit": Chosen, "seccompDefault": Differs, "audit-log-maxsize": Holds,
+		"profiling": Chosen, "authentication-config": Compliant, "encryption-provider-config": Chosen, encryptionContents: Chosen, "audit-log-maxage": Chosen,
+		"audit-policy-file": Compliant, policyContents: Chosen, "podPidsLimit": Chosen, "seccompDefault": Differs, "audit-log-maxsize": Compliant,
 	} {
 		if got := foundWith(t, m, c, name, configz(t, "podPidsLimit: 100")); got.State != want {
 			t.Errorf("%s: %s, found %q, want %s", name, got.State, got.Found, want)

@@ -29,7 +29,7 @@ func ticketFor(t *testing.T, a *kubetest.API, text string) *jointoken.ValidatedT
 	if err != nil {
 		t.Fatal(err)
 	}
-	ticket := jointoken.NewTicket(client, func(context.Context) (jointoken.JoinToken, error) { return jointoken.ParseJoinToken(text) })
+	ticket := jointoken.NewValidatedToken(client, func(context.Context) (jointoken.JoinToken, error) { return jointoken.ParseJoinToken(text) })
 	if _, err := ticket.Code(t.Context()); err != nil {
 		t.Fatal(err)
 	}

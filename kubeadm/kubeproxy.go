@@ -32,7 +32,7 @@ func (u Upgrade) KubeProxy() step.Step {
 			if err != nil {
 				return false, err
 			}
-			return host.Holds(u.Machine.Path(leave.ProxyConfiguredFile), want, 0o600)
+			return host.FileMatches(u.Machine.Path(leave.ProxyConfiguredFile), want, 0o600)
 		},
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"kubeadm init phase addon kube-proxy: Kubernetes " + u.Config.Tag()}, nil

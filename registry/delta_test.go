@@ -196,8 +196,8 @@ func TestSecondBundleOfAName(t *testing.T) {
 		t.Fatalf("%d bundles", len(bundles))
 	}
 	for _, f := range []*bundletest.Fixture{first, second} {
-		if held, err := s.Holds(f.Open(t), keys...); err != nil || !held {
-			t.Errorf("Holds: %v, %v", held, err)
+		if held, err := s.Has(f.Open(t), keys...); err != nil || !held {
+			t.Errorf("Has: %v, %v", held, err)
 		}
 		sums, err := os.ReadFile(filepath.Join(f.Dir, bundle.SumsName))
 		must(t, err)

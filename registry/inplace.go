@@ -35,7 +35,7 @@ func (s Store) link(stick *bundle.Bundle, trusted []*ecdsa.PublicKey) error {
 	if err != nil {
 		return err
 	}
-	if held, err := s.Holds(stick, trusted...); err != nil || held {
+	if held, err := s.Has(stick, trusted...); err != nil || held {
 		return err
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {

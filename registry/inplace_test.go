@@ -151,8 +151,8 @@ func TestLinkWithoutID(t *testing.T) {
 		t.Fatalf("%d bundles, %v", len(served), err)
 	}
 	closeAll(served)
-	if held, err := (Store{Dir: s.Dir}).Holds(stick, key); err != nil || !held {
-		t.Errorf("Holds without InPlace: %v, %v", held, err)
+	if held, err := (Store{Dir: s.Dir}).Has(stick, key); err != nil || !held {
+		t.Errorf("Has without InPlace: %v, %v", held, err)
 	}
 	if _, err := s.Import(t.Context(), stick, ui.Discard(), key); err != nil {
 		t.Fatal(err)
@@ -160,7 +160,7 @@ func TestLinkWithoutID(t *testing.T) {
 	if id, err := linkedID(filepath.Join(s.Dir, "test")); err != nil || id != stick.ID() {
 		t.Errorf("the ID is %q, %v", id, err)
 	}
-	if held, err := s.Holds(stick, key); err != nil || !held {
-		t.Errorf("Holds with InPlace: %v, %v", held, err)
+	if held, err := s.Has(stick, key); err != nil || !held {
+		t.Errorf("Has with InPlace: %v, %v", held, err)
 	}
 }

@@ -174,7 +174,7 @@ func (m Mirror) UpToDate() (bool, error) {
 		return false, host.IgnoreMissing(err) // the CA certificate does not exist yet
 	}
 	for file, text := range want {
-		if same, err := host.Holds(file, text, 0o644); err != nil || !same {
+		if same, err := host.FileMatches(file, text, 0o644); err != nil || !same {
 			return false, err
 		}
 	}

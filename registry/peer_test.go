@@ -31,12 +31,12 @@ func TestAPeerFillsTheStore(t *testing.T) {
 	must(t, err)
 	defer b.Close()
 	s := Store{Dir: t.TempDir()}
-	if held, err := s.Holds(b, &f.Key.PublicKey); err != nil || held {
+	if held, err := s.Has(b, &f.Key.PublicKey); err != nil || held {
 		t.Errorf("before the copy: %v, %v", held, err)
 	}
 	_, err = s.Import(t.Context(), b, ui.Discard())
 	must(t, err)
-	if held, err := s.Holds(b, &f.Key.PublicKey); err != nil || !held {
+	if held, err := s.Has(b, &f.Key.PublicKey); err != nil || !held {
 		t.Errorf("after the copy: %v, %v", held, err)
 	}
 	copied, err := bundle.Open(filepath.Join(s.Dir, "test"), &f.Key.PublicKey)

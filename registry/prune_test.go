@@ -127,8 +127,8 @@ func TestPlaceStays(t *testing.T) {
 		must(t, err)
 	}
 	must(t, s.Remove(first.Open(t)))
-	if held, err := s.Holds(second.Open(t), &second.Key.PublicKey); !held || err != nil {
-		t.Errorf("Holds of the second: %t, %v", held, err)
+	if held, err := s.Has(second.Open(t), &second.Key.PublicKey); !held || err != nil {
+		t.Errorf("Has of the second: %t, %v", held, err)
 	}
 	must(t, s.Remove(second.Open(t)))
 	if names, err := s.List(); err != nil || len(names) > 0 {

@@ -60,7 +60,7 @@ func (s Store) Left(v *bundle.View, trusted ...*ecdsa.PublicKey) (int64, error) 
 func (s Store) left(v *bundle.View, trusted []*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	var left []*bundle.Bundle
 	for _, b := range slices.Backward(v.Bundles()) {
-		current, err := s.Holds(b, trusted...)
+		current, err := s.Has(b, trusted...)
 		if err != nil {
 			return nil, err
 		}
@@ -170,7 +170,7 @@ func (s Service) options() []byte {
 }
 
 func (s Service) done(ctx context.Context) (bool, error) {
-	if same, err := host.Holds(s.OptionsFile, s.options(), 0o644); err != nil || !same {
+	if same, err := host.FileMatches(s.OptionsFile, s.options(), 0o644); err != nil || !same {
 		return false, err
 	}
 	if _, err := s.systemctl(ctx, "is-enabled", "--quiet", UnitName); err != nil {

@@ -150,12 +150,12 @@ func TestStore(t *testing.T) {
 	stick := f.Open(t)
 	_, err := s.Import(context.Background(), stick, ui.Discard())
 	must(t, err)
-	if inStore, err := s.Holds(stick, &f.Key.PublicKey); err != nil || !inStore {
+	if inStore, err := s.Has(stick, &f.Key.PublicKey); err != nil || !inStore {
 		t.Errorf("after Import: %v, %v", inStore, err)
 	}
 	must(t, os.Truncate(filepath.Join(s.Dir, "test", "bundle.tar.001"), 5))
-	if inStore, err := s.Holds(stick, &f.Key.PublicKey); err != nil || inStore {
-		t.Errorf("Holds of a truncated bundle: %v, %v", inStore, err)
+	if inStore, err := s.Has(stick, &f.Key.PublicKey); err != nil || inStore {
+		t.Errorf("Has of a truncated bundle: %v, %v", inStore, err)
 	}
 	bundles, err := s.Open(&f.Key.PublicKey)
 	if len(bundles) != 0 || err == nil || !strings.Contains(err.Error(), "bundle.tar.001") {

@@ -69,9 +69,9 @@ func removeUnfinished(dir string) error {
 	return host.RemoveTree(dir)
 }
 
-// Holds reports whether the store has exactly this bundle: the same signed index, and each part with
+// Has reports whether the store has exactly this bundle: the same signed index, and each part with
 // its full size.
-func (s Store) Holds(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, error) {
+func (s Store) Has(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, error) {
 	dir, err := s.bundleDir(stick)
 	if err != nil {
 		return false, err

@@ -104,7 +104,7 @@ func (u Users) write(lines []string) error {
 func UsersStep(u Users, file []byte) step.Step {
 	return step.Step{
 		Name: "users", Title: "Copy the registry's users who may push",
-		Done: func(context.Context) (bool, error) { return host.Holds(u.File, file, 0o640) },
+		Done: func(context.Context) (bool, error) { return host.FileMatches(u.File, file, 0o640) },
 		Plan: func(context.Context) ([]string, error) {
 			return host.PlanFiles(map[string][]byte{u.File: file}, 0o640)
 		},

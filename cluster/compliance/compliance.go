@@ -44,8 +44,8 @@ func Read(ctx context.Context, keys []string) (Result, error) {
 	return Result{kubeadm.Benchmark, here, kubeadm.Exceptions()}, nil
 }
 
-// Holds reports whether no control differs or is unknown.
-func (r Result) Holds() bool { return r.count(kubeadm.Differs)+r.count(kubeadm.Unknown) == 0 }
+// Compliant reports whether no control differs or is unknown.
+func (r Result) Compliant() bool { return r.count(kubeadm.Differs)+r.count(kubeadm.Unknown) == 0 }
 
 func (r Result) count(s kubeadm.State) int {
 	n := 0
@@ -66,7 +66,7 @@ func (r Result) Write(w io.Writer) error {
 			name = f.Name
 		}
 		found := cmp.Or(f.Found, "not set")
-		if f.State != kubeadm.Holds {
+		if f.State != kubeadm.Compliant {
 			found += ", want " + f.Expected()
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", f.State, f.ID, name, found)
@@ -74,7 +74,7 @@ func (r Result) Write(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%s: %d hold, %d chosen in airgap.yaml, %d differ, %d unknown; %d recommendations are left open, with reasons (--output json)\n",
-		r.Benchmark, r.count(kubeadm.Holds), r.count(kubeadm.Chosen), r.count(kubeadm.Differs), r.count(kubeadm.Unknown), len(r.LeftOpen))
+	_, err := fmt.Fprintf(w, "%s: %d compliant, %d chosen in airgap.yaml, %d differ, %d unknown; %d recommendations are left open, with reasons (--output json)\n",
+		r.Benchmark, r.count(kubeadm.Compliant), r.count(kubeadm.Chosen), r.count(kubeadm.Differs), r.count(kubeadm.Unknown), len(r.LeftOpen))
 	return err
 }

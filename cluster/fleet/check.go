@@ -107,12 +107,12 @@ func (m *Member) bring(ctx context.Context, p programRPM) error {
 
 // Membership reads from the host whether it is a node, and of which cluster.
 func (m *Member) Membership(ctx context.Context) (join.Membership, error) {
-	var far RemoteHost
+	var run RemoteRun
 	var here join.Membership
-	if err := m.Run(ctx, &far, nil, "", "membership", "--output", "json"); err != nil {
+	if err := m.Run(ctx, &run, nil, "", "membership", "--output", "json"); err != nil {
 		return here, err
 	}
-	return here, readResult(far.stdout.Bytes(), &here)
+	return here, readResult(run.stdout.Bytes(), &here)
 }
 
 // signedIndex returns the files of the bundle that airgap preflight --index needs.
@@ -130,15 +130,15 @@ func (f *Fleet) signedIndex() ([]remote.File, error) {
 
 // preflight runs airgap preflight on the host. Failed checks are in report, they are not an error.
 func (f *Fleet) preflight(ctx context.Context, m *Member, index []remote.File, report *preflight.Report) error {
-	var far RemoteHost
+	var run RemoteRun
 	args := append([]string{"preflight", "--index", ".", "--node", m.Node.Name, "--output", "json"}, join.RequireFlags(f.site.Required)...)
 	args = append(args, listFlag("--only", f.only)...)
 	args = append(args, listFlag("--skip", f.skip)...)
-	err := m.Run(ctx, &far, index, "", args...)
-	if failed, is := errors.AsType[*farawayError](err); err != nil && (!is || failed.code != exitcode.Preflight) {
+	err := m.Run(ctx, &run, index, "", args...)
+	if failed, is := errors.AsType[*remoteError](err); err != nil && (!is || failed.code != exitcode.Preflight) {
 		return err
 	}
-	return readResult(far.stdout.Bytes(), report)
+	return readResult(run.stdout.Bytes(), report)
 }
 
 // joined reports whether all other hosts are already nodes.

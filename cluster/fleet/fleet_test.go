@@ -155,13 +155,13 @@ func TestFarawaySpeaksForItself(t *testing.T) {
 		"only a hint":    {"airgap: hint: fix it\n", "airgap exited with code 7", "fix it"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var far RemoteHost
+			var run RemoteRun
 			for _, b := range []byte(tc.stderr) { // the connection may split the text anywhere
-				if _, err := far.Write([]byte{b}); err != nil {
+				if _, err := run.Write([]byte{b}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			err := far.failure(7)
+			err := run.failure(7)
 			if err.Error() != tc.text || advice.Of(err) != tc.advice {
 				t.Errorf("got %q, hint %q; want %q, %q", err, advice.Of(err), tc.text, tc.advice)
 			}

@@ -41,8 +41,8 @@ func (f *Fleet) Follow(ctx context.Context, authority pki.CA, p ui.Progress) err
 func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority pki.CA) error {
 	for left := false; ; left = true {
 		err := f.UntilDone(ctx, m, line, func() error {
-			far := RemoteHost{Show: line}
-			return m.Run(ctx, &far, nil, "", "certs", "rotate-ca", "--follow", "--only", authority.Name, "--output", "json", "--progress", "json")
+			run := RemoteRun{Show: line}
+			return m.Run(ctx, &run, nil, "", "certs", "rotate-ca", "--follow", "--only", authority.Name, "--output", "json", "--progress", "json")
 		})
 		if left && nobodyLeads(err) {
 			return nil
@@ -60,6 +60,6 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 }
 
 func nobodyLeads(err error) bool {
-	far, is := errors.AsType[*farawayError](err)
-	return is && strings.Contains(far.text, pki.ErrNoLeader.Error())
+	run, is := errors.AsType[*remoteError](err)
+	return is && strings.Contains(run.text, pki.ErrNoLeader.Error())
 }

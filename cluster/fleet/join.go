@@ -123,23 +123,23 @@ func (f *Fleet) atRegistry(ctx context.Context, m *Member, line ui.Host, result 
 	if err != nil {
 		return err
 	}
-	far := RemoteHost{Show: line}
+	run := RemoteRun{Show: line}
 	args := append(strings.Fields(how)[1:], "--node", m.Node.Name, "--output", "json", "--progress", "json")
 	args = append(append(args, listFlag("--skip", f.skip)...), flags...)
 	if withCode {
-		err = f.runWithCode(ctx, m, &far, args...)
+		err = f.runWithToken(ctx, m, &run, args...)
 	} else {
-		err = m.Run(ctx, &far, nil, "\n", args...)
+		err = m.Run(ctx, &run, nil, "\n", args...)
 	}
 	if err != nil {
 		return explainJoin(err)
 	}
-	return readResult(far.stdout.Bytes(), result)
+	return readResult(run.stdout.Bytes(), result)
 }
 
-// runWithCode runs airgap on the host with a new join token on stdin. A busy host fails before it reads the token.
+// runWithToken runs airgap on the host with a new join token on stdin. A busy host fails before it reads the token.
 // The next attempt therefore uses the same token.
-func (f *Fleet) runWithCode(ctx context.Context, m *Member, far *RemoteHost, args ...string) error {
+func (f *Fleet) runWithToken(ctx context.Context, m *Member, run *RemoteRun, args ...string) error {
 	code := m.unread
 	if code == nil {
 		made, _, err := join.NewToken(ctx, f.site, m.Node, m.log.note)
@@ -148,7 +148,7 @@ func (f *Fleet) runWithCode(ctx context.Context, m *Member, far *RemoteHost, arg
 		}
 		code, m.codes = &made, append(m.codes, made)
 	}
-	err := m.Run(ctx, far, nil, code.Reveal()+"\n", args...)
+	err := m.Run(ctx, run, nil, code.Reveal()+"\n", args...)
 	m.unread = nil
 	if stillBusy(err) {
 		m.unread = code
@@ -179,15 +179,15 @@ func (f *Fleet) revoke(ctx context.Context, m *Member) {
 
 // wentAway reports whether the connection was lost, or the command was stopped by a signal as in a shutdown.
 func wentAway(err error) bool {
-	far, is := errors.AsType[*farawayError](err)
-	return errors.Is(err, remote.ErrLost) || is && (far.code == exitcode.Interrupted || far.code > 128)
+	run, is := errors.AsType[*remoteError](err)
+	return errors.Is(err, remote.ErrLost) || is && (run.code == exitcode.Interrupted || run.code > 128)
 }
 
 // stillBusy reports whether another airgap command is changing the host. A command continues for some time after
 // a lost connection.
 func stillBusy(err error) bool {
-	far, is := errors.AsType[*farawayError](err)
-	return is && strings.Contains(far.text, hostcheck.ErrBusy.Error())
+	run, is := errors.AsType[*remoteError](err)
+	return is && strings.Contains(run.text, hostcheck.ErrBusy.Error())
 }
 
 // comeBack waits for knockAgain and then logs in. It repeats this until a login succeeds, and returns an error after
@@ -217,9 +217,9 @@ func (f *Fleet) comeBack(ctx context.Context, m *Member, line ui.Host, gone bool
 
 // explainJoin adds the failed preflight checks of the host to the error.
 func explainJoin(err error) error {
-	far, is := errors.AsType[*farawayError](err)
+	run, is := errors.AsType[*remoteError](err)
 	var report preflight.Report
-	if !is || far.code != exitcode.Preflight || readResult(far.stdout, &report) != nil {
+	if !is || run.code != exitcode.Preflight || readResult(run.stdout, &report) != nil {
 		return err
 	}
 	var text strings.Builder
@@ -231,5 +231,5 @@ func explainJoin(err error) error {
 			}
 		}
 	}
-	return &farawayError{code: far.code, text: "preflight failed" + text.String(), advice: far.advice}
+	return &remoteError{code: run.code, text: "preflight failed" + text.String(), advice: run.advice}
 }

@@ -105,8 +105,8 @@ func TestBusyHostKeepsItsCode(t *testing.T) {
 	try := func(script string, want int32) error {
 		t.Helper()
 		s.Program(t, "airgap", script)
-		var far RemoteHost
-		err := f.runWithCode(t.Context(), m, &far, "join")
+		var run RemoteRun
+		err := f.runWithToken(t.Context(), m, &run, "join")
 		if made := api.made.Load(); made != want {
 			t.Errorf("%d join tokens were created, want %d", made, want)
 		}
@@ -189,7 +189,7 @@ func TestLeftAtWork(t *testing.T) {
 			if tries++; tries > 1 {
 				return nil
 			}
-			return &farawayError{code: exitcode.Failed, text: hostcheck.ErrBusy.Error()}
+			return &remoteError{code: exitcode.Failed, text: hostcheck.ErrBusy.Error()}
 		})
 		if awaits != (err == nil) || !awaits && !stillBusy(err) {
 			t.Errorf("waits: %t, %d tries, got %v", awaits, tries, err)

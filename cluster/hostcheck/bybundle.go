@@ -42,7 +42,7 @@ func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
 	}
 	s = s.With(site.Given{Medium: host.DeviceOf(o.Dir)})
 	store := registry.Store{Dir: site.StoreDir}
-	stored, err := store.Holds(b, t.Keys...)
+	stored, err := store.Has(b, t.Keys...)
 	if err != nil {
 		return preflight.Report{}, err
 	}

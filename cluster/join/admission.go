@@ -26,8 +26,8 @@ func NoAdmission(s *site.Site) *Admission {
 	}}}
 }
 
-// Ticket sends the join token on the first call, and returns the same result afterwards.
-func (a *Admission) Ticket(ctx context.Context) (*jointoken.ValidatedToken, error) {
+// ValidatedToken sends the join token on the first call, and returns the same result afterwards.
+func (a *Admission) ValidatedToken(ctx context.Context) (*jointoken.ValidatedToken, error) {
 	if a.shown != nil {
 		return a.shown, nil
 	}
@@ -46,13 +46,13 @@ func (a *Admission) encryptionKeys(ctx context.Context) ([]byte, error) {
 	return a.shared(ctx, encryption.EncryptionFile)
 }
 
-// shared is a file out of the parcel for control-plane hosts.
+// shared returns a file from the secrets for control-plane hosts.
 func (a *Admission) shared(ctx context.Context, name string) ([]byte, error) {
-	ticket, err := a.Ticket(ctx)
+	token, err := a.ValidatedToken(ctx)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := ticket.ControlPlaneSecrets(ctx)
+	keys, err := token.ControlPlaneSecrets(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -21,13 +21,13 @@ import (
 
 // Options has the options of airgap join.
 type Options struct {
-	Addr     string   // of the registry, ADDRESS:PORT
-	CAHash   string   // of its authority
-	Keys     []string // of --require-key
-	Skip     []string // preflight checks
-	Node     string   // which of airgap.yaml this host is; "": by its addresses
-	CodeFile string   // with the one-time code; "": the console is asked
-	Console  ui.Console
+	Addr      string   // of the registry, ADDRESS:PORT
+	CAHash    string   // of its authority
+	Keys      []string // of --require-key
+	Skip      []string // preflight checks
+	Node      string   // which of airgap.yaml this host is; "": by its addresses
+	TokenFile string   // file with the join token; "": ask on the console
+	Console   ui.Console
 }
 
 // Result is the result of a join.
@@ -137,11 +137,11 @@ func DryRun(ctx context.Context, o Options) (dryrun.Plan, error) {
 	})
 }
 
-// admit gets the ticket before anything on the host is changed, unless kubeadm has
-// joined already: then a code is asked for only if a step turns out to need one.
+// admit validates the join token before it changes the host, unless kubeadm has already
+// joined. Then it asks for a token only if a step needs one.
 func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 	m := c.Site.Machine
-	adm := &Admission{Entry: jointoken.JoinRequest{Machine: m.Machine, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readCode}}
+	adm := &Admission{Entry: jointoken.JoinRequest{Machine: m.Machine, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readToken}}
 	joined, err := m.Joined()
 	if err != nil {
 		return adm, err
@@ -149,21 +149,21 @@ func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 	if joined { // an earlier run may have been killed at its very end
 		return adm, jointoken.RemoveJoinConf(m.Machine)
 	}
-	ticket, err := adm.Ticket(ctx)
+	token, err := adm.ValidatedToken(ctx)
 	if err == nil && c.Site.Node.Has(config.ControlPlane) {
-		_, err = ticket.ControlPlaneSecrets(ctx)
+		_, err = token.ControlPlaneSecrets(ctx)
 	}
 	return adm, err
 }
 
-// readCode takes the code from the file or the console.
-func (o Options) readCode(ctx context.Context) (jointoken.JoinToken, error) {
-	text, err := ui.Secret(ctx, o.Console, o.CodeFile, "One-time code (not shown): ")
+// readToken reads the join token from the file or the console.
+func (o Options) readToken(ctx context.Context) (jointoken.JoinToken, error) {
+	text, err := ui.Secret(ctx, o.Console, o.TokenFile, "Join token (not shown): ")
 	if errors.Is(err, io.EOF) {
 		return jointoken.JoinToken{}, advice.Add(errors.New("read the join token: standard input is empty"), "pipe it in, or name its file with --token-file")
 	}
 	if err != nil {
-		return jointoken.JoinToken{}, fmt.Errorf("read the one-time code: %w", err)
+		return jointoken.JoinToken{}, fmt.Errorf("read the join token: %w", err)
 	}
 	code, err := jointoken.ParseJoinToken(text)
 	return code, advice.Add(err, "airgap join --new-token --node NAME on a control-plane host makes a fresh one")

@@ -36,7 +36,7 @@ func TestJoinCodeIsReadFirst(t *testing.T) {
 				Site: &site.Site{Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Root: t.TempDir()}}}, Config: &config.Cluster{}},
 			}
 			if tc.want == "" {
-				if got, err := c.options.readCode(t.Context()); err != nil || got.Reveal() != good {
+				if got, err := c.options.readToken(t.Context()); err != nil || got.Reveal() != good {
 					t.Errorf("got %v, %v", got, err)
 				}
 				return

@@ -68,7 +68,7 @@ func WorkerSteps(s *site.Site, h *Server, a *Admission, up UpgradePart, p ui.Pro
 // memberSteps make this host a node.
 func memberSteps(s *site.Site, h *Server, a *Admission) []step.Step {
 	return []step.Step{
-		kubeadm.Join(s.Machine, s.Config.Kubernetes, s.KubeNode(), h.Material, a.Ticket),
+		kubeadm.Join(s.Machine, s.Config.Kubernetes, s.KubeNode(), h.Material, a.ValidatedToken),
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
 		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host", site.BundleNote),

@@ -18,7 +18,7 @@ func TrustStep(file string, required []string) step.Step {
 			if len(required) == 0 {
 				return true, nil
 			}
-			return host.Holds(file, text, 0o644)
+			return host.FileMatches(file, text, 0o644)
 		},
 		Plan: func(context.Context) ([]string, error) { return host.PlanFiles(map[string][]byte{file: text}, 0o644) },
 		Run:  func(context.Context) error { return host.WriteFile(file, text, 0o644) },

@@ -74,7 +74,7 @@ func (r *removal) resetHost(ctx context.Context, p ui.Progress, result *Result) 
 		return nil
 	}
 	line := p.Host(r.node.Name)
-	remote := fleet.RemoteHost{Show: line}
+	remote := fleet.RemoteRun{Show: line}
 	err := r.removed.Run(ctx, &remote, nil, "", "reset", "--yes", "--output", "json", "--progress", "json")
 	line.End(err)
 	if err != nil {

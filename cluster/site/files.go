@@ -27,7 +27,7 @@ func FilesStep(name, title, dir string, files map[string][]byte) step.Step {
 // AllMatch reports whether each file exists with this content and is world-readable.
 func AllMatch(dir string, files map[string][]byte) (bool, error) {
 	for name, data := range files {
-		if ok, err := host.Holds(filepath.Join(dir, name), data, 0o644); err != nil || !ok {
+		if ok, err := host.FileMatches(filepath.Join(dir, name), data, 0o644); err != nil || !ok {
 			return false, err
 		}
 	}

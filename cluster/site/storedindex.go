@@ -40,6 +40,6 @@ func StoredIndex(store registry.Store, trusted []*ecdsa.PublicKey, wanted func(*
 
 // InStore reports whether the store needs no more space for the bundle.
 func (s *Site) InStore(v *bundle.View, trusted []*ecdsa.PublicKey) (bool, error) {
-	held, err := s.Store.Holds(v.Top(), trusted...)
+	held, err := s.Store.Has(v.Top(), trusted...)
 	return held || s.Store.InPlace, err
 }

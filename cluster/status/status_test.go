@@ -36,10 +36,10 @@ func at(minute int, name, event string) step.Entry {
 // TestStatusJudges combines journals with the current state of the steps.
 func TestStatusJudges(t *testing.T) {
 	holds := func(name string, yes bool, changes ...string) step.Forecast {
-		return step.Forecast{Step: step.Step{Name: name, Title: "Title of " + name}, Holds: yes, Changes: changes}
+		return step.Forecast{Step: step.Step{Name: name, Title: "Title of " + name}, UpToDate: yes, Changes: changes}
 	}
 	silent := holds("network", false)
-	silent.Untold = errors.New("the API server is silent")
+	silent.Incomplete = errors.New("the API server is silent")
 	ended := []step.Entry{at(1, "store", step.Began), at(2, "store", step.Ended), at(3, "sysctls", step.Began), at(4, "sysctls", step.Ended)}
 	for name, tc := range map[string]struct {
 		entries []step.Entry
@@ -129,7 +129,7 @@ func TestStatusScreens(t *testing.T) {
 	}
 	holding := func(n int) (now []step.Forecast) {
 		for i, name := range steps {
-			now = append(now, step.Forecast{Step: step.Step{Name: name, Title: "Title of " + name}, Holds: i < n})
+			now = append(now, step.Forecast{Step: step.Step{Name: name, Title: "Title of " + name}, UpToDate: i < n})
 		}
 		return now
 	}
@@ -157,7 +157,7 @@ func TestStatusScreens(t *testing.T) {
 		"drifted": func() *Status {
 			st := node()
 			forecasts := holding(len(steps))
-			forecasts[9].Holds, forecasts[9].Changes = false, []string{"net.ipv4.ip_forward 0 → 1", "write /etc/sysctl.d/90-airgap.conf (changed)"}
+			forecasts[9].UpToDate, forecasts[9].Changes = false, []string{"net.ipv4.ip_forward 0 → 1", "write /etc/sysctl.d/90-airgap.conf (changed)"}
 			st.judge(did(len(steps)), forecasts)
 			return st
 		},

@@ -65,11 +65,11 @@ func (st *Status) judge(entries []step.Entry, now []step.Forecast) {
 func (s *stepStatus) judge(e step.Entry, f *step.Forecast) {
 	s.Ran = e.Time
 	switch {
-	case f != nil && f.Holds:
+	case f != nil && f.UpToDate:
 		s.State = stepOK
 		return
-	case f != nil && f.Untold != nil:
-		s.Error = f.Untold.Error()
+	case f != nil && f.Incomplete != nil:
+		s.Error = f.Incomplete.Error()
 	case e.Event == step.Broke:
 		s.Error = e.Error
 	}
@@ -82,7 +82,7 @@ func (s *stepStatus) judge(e step.Entry, f *step.Forecast) {
 		s.State = stepUndone
 	case e.Event == "":
 		s.State = stepPending
-	case f == nil || f.Untold != nil:
+	case f == nil || f.Incomplete != nil:
 		s.State = stepUnknown
 	default:
 		s.State = stepDrifted

@@ -65,7 +65,7 @@ func Import(ctx context.Context, o ImportOptions) (Imports, error) {
 
 func importOne(ctx context.Context, store registry.Store, b *bundle.Bundle, t *site.Trust, console ui.Console) (i Imported, err error) {
 	i.Name = b.Index().Name
-	if i.Was, err = store.Holds(b, t.Keys...); err != nil {
+	if i.Was, err = store.Has(b, t.Keys...); err != nil {
 		return i, err
 	}
 	linked, err := store.Linked(b)

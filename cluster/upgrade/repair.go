@@ -43,7 +43,7 @@ func repairTorn(ctx context.Context, s *site.Site, p ui.Progress) error {
 	if err != nil {
 		return fmt.Errorf("open the backup from before the interrupted upgrade: %w", err)
 	}
-	repaired, err := c.Mend("/")
+	repaired, err := c.RepairTorn("/")
 	for _, file := range repaired {
 		p.Say("%s: restored from the backup from before the upgrade, because a power loss had damaged it", file)
 	}

@@ -26,7 +26,7 @@ unknown.`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			found, err := compliance.Read(cmd.Context(), keys)
-			if err := a.finish(found, err); err != nil || found.Holds() {
+			if err := a.finish(found, err); err != nil || found.Compliant() {
 				return err
 			}
 			return &exitError{exitcode.Verify, errPrinted}

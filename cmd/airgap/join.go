@@ -51,7 +51,7 @@ func joinCommand(a *app) *cobra.Command {
 	keyFlags(cmd, &o.Keys)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes; requires no join token")
 	cmd.Flags().StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry CA, as airgap install prints it")
-	cmd.Flags().StringVar(&o.CodeFile, "token-file", "", "file with the join token; default: prompt, or standard input if it is not a terminal")
+	cmd.Flags().StringVar(&o.TokenFile, "token-file", "", "file with the join token; default: prompt, or standard input if it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip")
 	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses. With --new-token: the node to join; default: the only node that has not joined")
 	cmd.Flags().BoolVar(&newToken, "new-token", false, "on a control-plane host: print the airgap join command and a new join token")

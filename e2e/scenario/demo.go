@@ -134,7 +134,7 @@ func (d *demo) bank(ctx context.Context, l *lab.Lab) error {
 			line, err = d.JoinLine(ctx, first, worker.Name())
 			return err
 		}},
-		{"5. The second server: one line and a one-time code", "No stick: everything comes from the first server's registry, checked against the signed index.", func() error {
+		{"5. The second server: one line and a join token", "No stick: everything comes from the first server's registry, checked against the signed index.", func() error {
 			if err := d.InstallProgram(ctx, worker, filepath.Join(d.Work, "stick")); err != nil {
 				return err
 			}

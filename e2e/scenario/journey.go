@@ -278,8 +278,8 @@ func (e *Env) JoinLine(ctx context.Context, first lab.Machine, node string) (j J
 	return j, json.Unmarshal([]byte(r.Stdout), &j)
 }
 
-// CodeFile writes a token to a file on the worker and returns the command that joins with it.
-func CodeFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string, error) {
+// TokenFile writes a token to a file on the worker and returns the command that joins with it.
+func TokenFile(ctx context.Context, e *Env, first, worker lab.Machine) ([]string, error) {
 	line, err := e.JoinLine(ctx, first, worker.Name())
 	if err != nil {
 		return nil, err

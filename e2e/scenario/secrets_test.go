@@ -31,7 +31,7 @@ func TestGuard(t *testing.T) {
 		"a kubeconfig": {"mkdir -p /etc/kubernetes; (umask 077; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf)", ""},
 		"a kubeconfig, open": {
 			"mkdir -p /etc/kubernetes; echo 'token: CODE' >/etc/kubernetes/bootstrap-kubelet.conf",
-			"node1:/etc/kubernetes/bootstrap-kubelet.conf has one-time code (planted): mode 0644",
+			"node1:/etc/kubernetes/bootstrap-kubelet.conf has join token (planted): mode 0644",
 		},
 		"a log":                   {"mkdir -p /var/log/airgap; echo 'join CODE' >>/var/log/airgap/x.log", "node1:/var/log/airgap/x.log"},
 		"a file in memory":        {"echo CODE >/run/left", "node1:/run/left"},
@@ -85,7 +85,7 @@ openssl ecparam -genkey -name prime256v1 -noout -out /etc/airgap/pki/ca.key; cp 
 T=CODE sleep 1000 >/dev/null 2>&1 &`
 	err = e.WithServersOf(t.Context(), lab.KindEmulated.Times(1), func(l *lab.Lab) error { return findLeak(t.Context(), e, l.Machines[0], script, code) })
 	for _, want := range []string{
-		"node1: environment of sleep has one-time code (planted)", "node1:/run/left has", "node1:/var/log/airgap/x.log has", "/var/log/airgap: mode 0775",
+		"node1: environment of sleep has join token (planted)", "node1:/run/left has", "node1:/var/log/airgap/x.log has", "/var/log/airgap: mode 0775",
 		"node1:/etc/airgap/pki/ca.key has private key (node1:/etc/airgap/pki/ca.key): mode 0640", "node1:/tmp/copy has private key (node1:/etc/airgap/pki/ca.key): no rule allows it",
 	} {
 		if !strings.Contains(fmt.Sprint(err), want) {

@@ -178,7 +178,7 @@ func TestCollector(t *testing.T) {
 		got = append(got, string(s.Kind)+" "+s.Name)
 	}
 	slices.Sort(got)
-	want := []string{"encryption key node1:/etc/kubernetes/encryption.yaml", "one-time code node1:/etc/kubernetes/bootstrap-kubelet.conf", "service account token node1:/etc/kubelet/token"}
+	want := []string{"encryption key node1:/etc/kubernetes/encryption.yaml", "join token node1:/etc/kubernetes/bootstrap-kubelet.conf", "service account token node1:/etc/kubelet/token"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -23,8 +23,8 @@ import (
 type Kind string
 
 const (
-	Code          Kind = "one-time code"
-	Seal          Kind = "seal of a one-time code" // opens the keys in a Secret: the cluster must not know it
+	Code          Kind = "join token"
+	Seal          Kind = "seal of a join token" // opens the keys in a Secret: the cluster must not know it
 	Password      Kind = "password"
 	Ambient       Kind = "password in a shell's environment"
 	Key           Kind = "private key"

@@ -118,9 +118,9 @@ func SyncDir(dir string) error {
 	return nil
 }
 
-// Holds reports whether the file at path has exactly this content and mode:
+// FileMatches reports whether the file at path has exactly this content and mode:
 // the postcondition of a step that writes a file.
-func Holds(path string, data []byte, perm fs.FileMode) (bool, error) {
+func FileMatches(path string, data []byte, perm fs.FileMode) (bool, error) {
 	info, err := os.Lstat(path)
 	if os.IsNotExist(err) {
 		return false, nil

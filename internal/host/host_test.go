@@ -93,7 +93,7 @@ func TestWriteFileAfterAKill(t *testing.T) {
 	if err := host.WriteFile(path, []byte("half a key"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := host.Holds(path, []byte("half a key"), 0o600); err != nil || !ok {
+	if ok, err := host.FileMatches(path, []byte("half a key"), 0o600); err != nil || !ok {
 		t.Errorf("it holds: %v, %v", ok, err)
 	}
 	if _, err := os.Stat(left); err == nil {
@@ -103,14 +103,14 @@ func TestWriteFileAfterAKill(t *testing.T) {
 
 func TestWriteFileHolds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a", "b")
-	if ok, err := host.Holds(path, nil, 0o600); ok || err != nil {
+	if ok, err := host.FileMatches(path, nil, 0o600); ok || err != nil {
 		t.Errorf("a missing file holds: %v, %v", ok, err)
 	}
 	if err := host.WriteFile(path, []byte("x"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	for perm, want := range map[os.FileMode]bool{0o640: true, 0o600: false} {
-		if ok, err := host.Holds(path, []byte("x"), perm); ok != want || err != nil {
+		if ok, err := host.FileMatches(path, []byte("x"), perm); ok != want || err != nil {
 			t.Errorf("mode %o: %v, %v", perm, ok, err)
 		}
 	}

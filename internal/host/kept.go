@@ -31,7 +31,7 @@ func (m Machine) RestoreKept(name string, k Kept) error {
 	if k.Absent {
 		return Remove(m.Path(name))
 	}
-	if holds, err := Holds(m.Path(name), k.Data, k.Mode); holds || err != nil {
+	if holds, err := FileMatches(m.Path(name), k.Data, k.Mode); holds || err != nil {
 		return err
 	}
 	return WriteFile(m.Path(name), k.Data, k.Mode)

@@ -12,7 +12,7 @@ import (
 // PlanFile describes the changes of WriteFile with the same arguments, for people;
 // "" if the file is up to date.
 func PlanFile(path string, data []byte, perm fs.FileMode) (string, error) {
-	holds, err := Holds(path, data, perm)
+	holds, err := FileMatches(path, data, perm)
 	if err != nil || holds {
 		return "", err
 	}

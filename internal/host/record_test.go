@@ -18,7 +18,7 @@ func TestRecords(t *testing.T) {
 	if err := host.WriteJSON(path, map[string]int{"a": 1}); err != nil {
 		t.Fatal(err)
 	}
-	if holds, err := host.Holds(path, []byte("{\n  \"a\": 1\n}\n"), 0o600); err != nil || !holds {
+	if holds, err := host.FileMatches(path, []byte("{\n  \"a\": 1\n}\n"), 0o600); err != nil || !holds {
 		t.Errorf("the file is up to date: %v, %v", holds, err)
 	}
 	if got, err := host.ReadJSON[map[string]int](path); err != nil || got["a"] != 1 {

@@ -45,7 +45,7 @@ func Modules(m host.Machine, network map[string]string) step.Step {
 	return step.Step{
 		Name: "modules", Title: "Load kernel modules",
 		Done: func(context.Context) (bool, error) {
-			holds, err := host.Holds(m.Path(modulesFile), text.Bytes(), 0o644)
+			holds, err := host.FileMatches(m.Path(modulesFile), text.Bytes(), 0o644)
 			return holds && missingModule(m, needed) == "", err
 		},
 		Plan: func(context.Context) ([]string, error) { return planModules(m, needed, text.Bytes()) },

@@ -60,7 +60,7 @@ func (n networkManager) holds(ctx context.Context) (bool, error) {
 	if err != nil || !active && !enabled {
 		return true, err
 	}
-	if holds, err := host.Holds(n.m.Path(keyfile), n.text(), 0o644); err != nil || !holds {
+	if holds, err := host.FileMatches(n.m.Path(keyfile), n.text(), 0o644); err != nil || !holds {
 		return false, err
 	}
 	if !active {

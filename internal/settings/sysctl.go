@@ -102,7 +102,7 @@ func sysctlsHold(m host.Machine) (bool, error) {
 		}
 		want[s.Key] = have
 	}
-	return host.Holds(m.Path(SysctlFile), sysctlText(want), 0o644)
+	return host.FileMatches(m.Path(SysctlFile), sysctlText(want), 0o644)
 }
 
 // setSysctls writes the values from before first: a cut later must not lose

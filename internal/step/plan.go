@@ -9,13 +9,13 @@ import (
 
 // Forecast is the expected effect of a run on one step.
 type Forecast struct {
-	Step  Step
-	Holds bool // no change
+	Step     Step
+	UpToDate bool // no change
 	// Changes describes the changes of Run for people, as far as they are known now.
 	Changes []string
-	// Untold is the reason for missing changes: an earlier step provides the
+	// Incomplete is the reason for missing changes: an earlier step provides the
 	// component that the step asks, or the component does not answer.
-	Untold error
+	Incomplete error
 }
 
 // Plan asks the steps, in order, for the effect of a run. It changes nothing and
@@ -30,17 +30,17 @@ func Plan(ctx context.Context, steps []Step) ([]Forecast, error) {
 		if err := ctx.Err(); err != nil {
 			return all, err
 		}
-		if f.Untold != nil && !pending {
-			return all, fmt.Errorf("step %s: %w", s.Name, f.Untold)
+		if f.Incomplete != nil && !pending {
+			return all, fmt.Errorf("step %s: %w", s.Name, f.Incomplete)
 		}
-		pending = pending || !f.Holds
+		pending = pending || !f.UpToDate
 		all = append(all, f)
 	}
 	return all, nil
 }
 
 // Check asks all steps in parallel whether their postcondition holds, and for the
-// changes of a run if not. A step that does not answer within atMost is untold.
+// changes of a run if not. A step that does not answer within atMost is incomplete.
 // It changes nothing.
 func Check(ctx context.Context, steps []Step, atMost time.Duration) []Forecast {
 	all := make([]Forecast, len(steps))
@@ -63,7 +63,7 @@ func within(ctx context.Context, s Step, atMost time.Duration) Forecast {
 	case f := <-answer:
 		return f
 	case <-ctx.Done():
-		return Forecast{Step: s, Untold: fmt.Errorf("no answer within %s", atMost)}
+		return Forecast{Step: s, Incomplete: fmt.Errorf("no answer within %s", atMost)}
 	}
 }
 
@@ -72,16 +72,16 @@ func forecast(ctx context.Context, s Step) Forecast {
 	if s.Once != "" { // a plan contains no steps that run once
 		return f
 	}
-	if f.Holds, f.Untold = s.holds(ctx); f.Untold != nil {
-		f.Untold = fmt.Errorf("check: %w", f.Untold)
+	if f.UpToDate, f.Incomplete = s.holds(ctx); f.Incomplete != nil {
+		f.Incomplete = fmt.Errorf("check: %w", f.Incomplete)
 	}
-	if f.Holds || s.Plan == nil {
+	if f.UpToDate || s.Plan == nil {
 		return f
 	}
 	changes, err := s.Plan(ctx)
 	f.Changes = changes
-	if f.Untold == nil && err != nil {
-		f.Untold = fmt.Errorf("plan: %w", err)
+	if f.Incomplete == nil && err != nil {
+		f.Incomplete = fmt.Errorf("plan: %w", err)
 	}
 	return f
 }

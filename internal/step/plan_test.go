@@ -33,13 +33,13 @@ func TestPlan(t *testing.T) {
 	if err != nil || len(got) != 3 {
 		t.Fatalf("%d forecasts, %v", len(got), err)
 	}
-	if !got[0].Holds || got[0].Changes != nil {
+	if !got[0].UpToDate || got[0].Changes != nil {
 		t.Errorf("a step that holds: %+v", got[0])
 	}
-	if got[1].Holds || !slices.Equal(got[1].Changes, []string{"net.ipv4.ip_forward 0 → 1"}) {
+	if got[1].UpToDate || !slices.Equal(got[1].Changes, []string{"net.ipv4.ip_forward 0 → 1"}) {
 		t.Errorf("a step that would run: %+v", got[1])
 	}
-	if got[2].Holds || !errors.Is(got[2].Untold, errNoServer) || len(got[2].Changes) != 1 {
+	if got[2].UpToDate || !errors.Is(got[2].Incomplete, errNoServer) || len(got[2].Changes) != 1 {
 		t.Errorf("a step that needs one before it: %+v", got[2])
 	}
 }
@@ -59,7 +59,7 @@ func TestPlanThatCannotBeMade(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	got, err := step.Plan(t.Context(), []step.Step{planned(t, "modules", false, nil), s})
-	if err != nil || !errors.Is(got[1].Untold, errNoServer) {
+	if err != nil || !errors.Is(got[1].Incomplete, errNoServer) {
 		t.Errorf("after a step that would run: %v, %v", got, err)
 	}
 }
@@ -76,7 +76,7 @@ func TestCheck(t *testing.T) {
 		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("it took %s", took)
 		}
-		if !got[0].Holds || got[1].Untold == nil || got[1].Step.Name != "runtime" || got[2].Holds || len(got[2].Changes) != 1 {
+		if !got[0].UpToDate || got[1].Incomplete == nil || got[1].Step.Name != "runtime" || got[2].UpToDate || len(got[2].Changes) != 1 {
 			t.Errorf("got %+v", got)
 		}
 		close(release)

@@ -158,7 +158,7 @@ func (r Rotation) place(ring keyring) (hash string, err error) {
 		return "", err
 	}
 	path := r.Machine.Path(EncryptionFile)
-	if holds, err := host.Holds(path, text, 0o600); err != nil || holds {
+	if holds, err := host.FileMatches(path, text, 0o600); err != nil || holds {
 		return fileHash(text), err
 	}
 	return fileHash(text), host.WriteFile(path, text, 0o600)

@@ -43,7 +43,7 @@ func TestSecretsNeedNodeAndToken(t *testing.T) {
 			}
 		}
 	}
-	stolen := NewTicket(worker.Client, func(context.Context) (JoinToken, error) { return code, nil })
+	stolen := NewValidatedToken(worker.Client, func(context.Context) (JoinToken, error) { return code, nil })
 	if got, err := stolen.ControlPlaneSecrets(t.Context()); err == nil || !strings.Contains(err.Error(), "another node's") {
 		t.Errorf("node w1 with cp2's code: got %v, %v, want an error", got, err)
 	}
@@ -53,7 +53,7 @@ func TestSecretsNeedNodeAndToken(t *testing.T) {
 	}
 	wrong := code
 	wrong.seal = strings.Repeat("a", 26)
-	without := NewTicket(ticket.Client, func(context.Context) (JoinToken, error) { return wrong, nil })
+	without := NewValidatedToken(ticket.Client, func(context.Context) (JoinToken, error) { return wrong, nil })
 	if got, err := without.ControlPlaneSecrets(t.Context()); err == nil {
 		t.Errorf("with a wrong seal: got %v, want an error", got)
 	}

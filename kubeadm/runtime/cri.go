@@ -33,7 +33,7 @@ func PullStep(m host.Machine, image, mirrors string) step.Step {
 			if err != nil {
 				return false, host.IgnoreMissing(err)
 			}
-			return host.Holds(m.Path(pulledFile), now, 0o644)
+			return host.FileMatches(m.Path(pulledFile), now, 0o644)
 		},
 		Plan: func(context.Context) ([]string, error) {
 			return []string{"pull " + image + ", and remove it again"}, nil

@@ -27,7 +27,7 @@ func CrictlStep(m host.Machine, r Config) step.Step {
 			if _, err := os.Stat(m.Path(crictlConfig)); err == nil && !isOurs(m, crictlConfig) {
 				return true, nil
 			}
-			return host.Holds(m.Path(crictlConfig), text(), 0o644)
+			return host.FileMatches(m.Path(crictlConfig), text(), 0o644)
 		},
 		Plan: func(context.Context) ([]string, error) {
 			return host.PlanFiles(map[string][]byte{m.Path(crictlConfig): text()}, 0o644)

@@ -87,7 +87,7 @@ func (f fapolicyd) holds(ctx context.Context) (bool, error) {
 		return false, host.IgnoreMissing(err) // the programs are not installed yet
 	}
 	for name, data := range files {
-		if holds, err := host.Holds(f.m.Path(name), data, 0o644); err != nil || !holds {
+		if holds, err := host.FileMatches(f.m.Path(name), data, 0o644); err != nil || !holds {
 			return false, err
 		}
 	}

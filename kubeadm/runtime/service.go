@@ -89,7 +89,7 @@ func (s service) done(ctx context.Context) (bool, error) {
 		return false, host.IgnoreMissing(err)
 	}
 	for name, want := range files {
-		if holds, err := host.Holds(s.m.Path(name), want, 0o644); err != nil || !holds {
+		if holds, err := host.FileMatches(s.m.Path(name), want, 0o644); err != nil || !holds {
 			return false, err
 		}
 	}

@@ -32,7 +32,7 @@ func ServiceStep(s Service) step.Step {
 }
 
 func (s Service) done(ctx context.Context) (bool, error) {
-	if same, err := host.Holds(s.SettingsFile, s.Settings, 0o644); err != nil || !same {
+	if same, err := host.FileMatches(s.SettingsFile, s.Settings, 0o644); err != nil || !same {
 		return false, err
 	}
 	for _, question := range []string{"is-enabled", "is-active"} {

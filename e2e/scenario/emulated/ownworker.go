@@ -35,7 +35,7 @@ func Worker(ctx context.Context, e *scenario.Env) error {
 			}},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "a join token", Run: func() (err error) {
-				command, err = scenario.CodeFile(ctx, e, first, worker)
+				command, err = scenario.TokenFile(ctx, e, first, worker)
 				return err
 			}},
 			{Title: "a picture before", Run: func() (err error) {

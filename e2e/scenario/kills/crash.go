@@ -78,7 +78,7 @@ exit $second`
 }
 
 func (c *crashed) joinOnce(ctx context.Context) error {
-	command, err := scenario.CodeFile(ctx, c.Env, c.first, c.worker)
+	command, err := scenario.TokenFile(ctx, c.Env, c.first, c.worker)
 	if err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func powered(moments []Moment, dice *rand.Rand, steps ...string) []Moment {
 }
 
 func (c *crashed) killJoin(ctx context.Context) error {
-	command, err := scenario.CodeFile(ctx, c.Env, c.first, c.worker)
+	command, err := scenario.TokenFile(ctx, c.Env, c.first, c.worker)
 	if err != nil {
 		return err
 	}

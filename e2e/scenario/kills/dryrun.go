@@ -16,7 +16,7 @@ type dryRunPlan struct {
 	Hosts     []struct {
 		Node, Command string
 		Asked         bool
-		Holds         int
+		UpToDate      int
 		Steps         []struct {
 			Step    string
 			Changes []string
@@ -89,7 +89,7 @@ func dryRunBare(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 // dryRunDone checks that the dry run on a finished host lists no step.
 func dryRunDone(ctx context.Context, e *scenario.Env, m lab.Machine, args ...string) error {
 	p, err := dryRun(ctx, e, m, args...)
-	if err == nil && (len(p.Hosts[0].Steps) != 0 || p.Hosts[0].Holds == 0) {
+	if err == nil && (len(p.Hosts[0].Steps) != 0 || p.Hosts[0].UpToDate == 0) {
 		err = fmt.Errorf("the dry run on a finished host reports %+v, want no steps", p.Hosts[0])
 	}
 	return err

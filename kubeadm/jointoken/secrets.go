@@ -47,7 +47,7 @@ func (p ControlPlaneSecrets) Sealed(c JoinToken) ([]byte, error) {
 	return box.Seal(nonce, nonce, text, []byte(c.ID)), nil
 }
 
-func openParcel(c JoinToken, data []byte) (ControlPlaneSecrets, error) {
+func openSecrets(c JoinToken, data []byte) (ControlPlaneSecrets, error) {
 	box, err := c.box()
 	if err != nil {
 		return nil, err

@@ -37,9 +37,9 @@ type ValidatedToken struct {
 
 const newCodeHint = "run airgap join --new-token --node NAME on a control-plane host to create a new join token for one node"
 
-// NewTicket returns the validated token of a host. client has the node's certificate; ask reads the join
+// NewValidatedToken returns the validated token of a host. client has the node's certificate; ask reads the join
 // token, and is called at most once.
-func NewTicket(client kubernetes.Interface, ask func(context.Context) (JoinToken, error)) *ValidatedToken {
+func NewValidatedToken(client kubernetes.Interface, ask func(context.Context) (JoinToken, error)) *ValidatedToken {
 	return &ValidatedToken{Client: client, ask: ask}
 }
 
@@ -58,7 +58,7 @@ func (t *ValidatedToken) Code(ctx context.Context) (JoinToken, error) {
 // RequestCertificate returns the ticket of this host. It reads the join token if the node's certificate does not
 // exist from an earlier run. It sends nothing to a cluster that the token is not for.
 func (e JoinRequest) RequestCertificate(ctx context.Context) (*ValidatedToken, error) {
-	t := NewTicket(nil, func(ctx context.Context) (JoinToken, error) {
+	t := NewValidatedToken(nil, func(ctx context.Context) (JoinToken, error) {
 		code, err := e.Code(ctx)
 		if err != nil {
 			return JoinToken{}, err
@@ -244,7 +244,7 @@ func (t *ValidatedToken) ControlPlaneSecrets(ctx context.Context) (ControlPlaneS
 	if err != nil {
 		return nil, fmt.Errorf("fetch the control plane's keys: %w", err)
 	}
-	t.parcel, err = openParcel(code, secret.Data[parcelKey])
+	t.parcel, err = openSecrets(code, secret.Data[parcelKey])
 	return t.parcel, err
 }
 

@@ -29,8 +29,8 @@ func TestMend(t *testing.T) {
 		}
 		before[name] = string(text)
 	}
-	if mended, err := c.Mend(s.Root); err != nil || len(mended) > 0 {
-		t.Fatalf("of a host that is whole: %v, %v", mended, err)
+	if repaired, err := c.RepairTorn(s.Root); err != nil || len(repaired) > 0 {
+		t.Fatalf("of a host that is whole: %v, %v", repaired, err)
 	}
 
 	write := func(name, text string) {
@@ -46,9 +46,9 @@ func TestMend(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mended, err := c.Mend(s.Root)
-	if want := []string{at("admin.conf"), at("manifests/etcd.yaml"), at("manifests/kube-apiserver.yaml")}; err != nil || !slices.Equal(mended, want) {
-		t.Errorf("%v, %v, want %v", mended, err, want)
+	repaired, err := c.RepairTorn(s.Root)
+	if want := []string{at("admin.conf"), at("manifests/etcd.yaml"), at("manifests/kube-apiserver.yaml")}; err != nil || !slices.Equal(repaired, want) {
+		t.Errorf("%v, %v, want %v", repaired, err, want)
 	}
 	for _, name := range []string{"manifests/etcd.yaml", "manifests/kube-apiserver.yaml", "admin.conf"} {
 		info, err := os.Stat(at(name))

@@ -70,17 +70,17 @@ func TestParcel(t *testing.T) {
 	if strings.Contains(string(sealed), "registry") || strings.Contains(string(sealed), "pki") {
 		t.Error("the sealed parcel contains plain text")
 	}
-	if opened, err := openParcel(code, sealed); err != nil || string(opened["/etc/airgap/pki/ca.key"]) != "registry" {
+	if opened, err := openSecrets(code, sealed); err != nil || string(opened["/etc/airgap/pki/ca.key"]) != "registry" {
 		t.Errorf("got %v, %v, want the keys", opened, err)
 	}
 	for state, damaged := range map[string][]byte{"changed": append(sealed[:len(sealed)-1:len(sealed)-1], sealed[len(sealed)-1]^1), "cut": sealed[:20], "empty": nil} {
-		if _, err := openParcel(code, damaged); err == nil {
+		if _, err := openSecrets(code, damaged); err == nil {
 			t.Errorf("%s parcel: got no error, want one", state)
 		}
 	}
 	another := code
 	another.ID = "zzzzzz"
-	if _, err := openParcel(another, sealed); err == nil {
+	if _, err := openSecrets(another, sealed); err == nil {
 		t.Error("parcel of another code: got no error, want one")
 	}
 }

@@ -15,9 +15,9 @@ import (
 func dryRunPlan(worst preflight.Status) Plan {
 	here := Host{Node: "cp1", Address: "10.0.0.11", Roles: []config.Role{config.ControlPlane}, Command: "install", Asked: true}
 	here.add([]step.Forecast{
-		{Step: step.Step{Name: "store", Title: "Copy the bundle"}, Holds: true},
+		{Step: step.Step{Name: "store", Title: "Copy the bundle"}, UpToDate: true},
 		{Step: step.Step{Name: "sysctls", Title: "Set kernel parameters"}, Changes: []string{"net.ipv4.ip_forward 0 → 1"}},
-		{Step: step.Step{Name: "network", Title: "Apply the pod network"}, Untold: errors.New("open /etc/kubernetes/admin.conf: no such file")},
+		{Step: step.Step{Name: "network", Title: "Apply the pod network"}, Incomplete: errors.New("open /etc/kubernetes/admin.conf: no such file")},
 	})
 	other := Host{Node: "w1", Address: "10.0.0.21", Roles: []config.Role{config.Worker}, Command: "join", Steps: []Change{{Step: "packages", Title: "Install the packages"}}}
 	report := preflight.Report{Host: "cp1", Worst: worst, Results: []preflight.Entry{{ID: "swap", Result: preflight.Result{Status: worst, Found: "2 GB on /dev/sda2"}}}}
@@ -53,7 +53,7 @@ func TestPlanJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d Plan
-	if err := json.Unmarshal(text, &d); err != nil || len(d.Hosts) != 2 || d.Hosts[0].Holds != 1 || d.Hosts[1].Asked || d.Preflight.Worst != preflight.Fail {
+	if err := json.Unmarshal(text, &d); err != nil || len(d.Hosts) != 2 || d.Hosts[0].UpToDate != 1 || d.Hosts[1].Asked || d.Preflight.Worst != preflight.Fail {
 		t.Errorf("read back: %+v, %v", d, err)
 	}
 }

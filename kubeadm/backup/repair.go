@@ -15,13 +15,13 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// Mend restores files that a power cut during kubeadm has damaged on the host with the given
+// RepairTorn restores files that a power cut during kubeadm has damaged on the host with the given
 // root, and returns their paths. kubeadm does not wait for the disk: its last files may be
 // empty or contain zeros, and a manifest that it was replacing
 // may be gone. In the lab an etcd.yaml of no bytes kept the
 // control plane down for good. All else stays as it is, new or old.
-func (c *Contents) Mend(root string) ([]string, error) {
-	var mended []string
+func (c *Contents) RepairTorn(root string) ([]string, error) {
+	var repaired []string
 	for _, name := range slices.Sorted(maps.Keys(c.sums)) {
 		if !strings.HasPrefix(name, "etc/kubernetes/") && !strings.HasPrefix(name, "var/lib/kubelet/") {
 			continue
@@ -32,24 +32,24 @@ func (c *Contents) Mend(root string) ([]string, error) {
 			bad, err = filepath.Dir(name) == "etc/kubernetes/manifests", nil
 		}
 		if err != nil {
-			return mended, err
+			return repaired, err
 		}
 		if !bad {
 			continue
 		}
 		text, err := c.File(name)
 		if err != nil {
-			return mended, err
+			return repaired, err
 		}
 		if len(text) == 0 { // as it should be
 			continue
 		}
 		if err := host.WriteFile(file, text, 0o600); err != nil {
-			return mended, fmt.Errorf("restore files damaged by a power cut: %w", err)
+			return repaired, fmt.Errorf("restore files damaged by a power cut: %w", err)
 		}
-		mended = append(mended, file)
+		repaired = append(repaired, file)
 	}
-	return mended, nil
+	return repaired, nil
 }
 
 // torn reports whether a file has no bytes but zeros.

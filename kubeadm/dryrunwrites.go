@@ -23,13 +23,13 @@ import (
 // message of the webhook or policy that would stop the upgrade. Webhooks without support for dry
 // runs are skipped.
 func DryRunWrites(ctx context.Context, client kubernetes.Interface, c Config, node string, drained ...string) error {
-	evictions, err := rehearsedEvictions(ctx, client, drained)
+	evictions, err := dryRunEvictions(ctx, client, drained)
 	if err != nil {
 		return err
 	}
-	writes := rehearsedWrites(ctx, client, node)
+	writes := dryRunWrites(ctx, client, node)
 	if !slices.Contains(c.IgnorePreflightErrors, "CreateJob") && !slices.Contains(c.IgnorePreflightErrors, "all") {
-		writes = append(writes, rehearsedJob(ctx, client))
+		writes = append(writes, dryRunJob(ctx, client))
 	}
 	for _, write := range append(writes, evictions...) {
 		err := write.do()
@@ -37,24 +37,24 @@ func DryRunWrites(ctx context.Context, client kubernetes.Interface, c Config, no
 			continue
 		}
 		return &host.Failure{
-			What: "rehearse the upgrade: " + write.what, Err: err,
+			What: "dry-run the upgrade: " + write.what, Err: err,
 			Next: "fix the webhook that does not answer or denies the request, or exclude kube-system, nodes and evictions from it (namespaceSelector, failurePolicy: Ignore): it would stop the upgrade halfway",
 		}
 	}
 	return nil
 }
 
-// rehearsal is one write. It is skipped if its object does not exist.
-type rehearsal struct {
+// dryRunWrite is one write. It is skipped if its object does not exist.
+type dryRunWrite struct {
 	what string
 	do   func() error
 }
 
-// rehearsedWrites returns one write for each kind of object that kubeadm or airgap changes.
-func rehearsedWrites(ctx context.Context, client kubernetes.Interface, node string) []rehearsal {
+// dryRunWrites returns one write for each kind of object that kubeadm or airgap changes.
+func dryRunWrites(ctx context.Context, client kubernetes.Interface, node string) []dryRunWrite {
 	dry, patch := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, []byte(`{"metadata":{"annotations":{"airgap.dev/rehearsal":"yes"}}}`)
 	made, merge, system := metav1.CreateOptions{DryRun: dry.DryRun}, types.MergePatchType, metav1.NamespaceSystem
-	return []rehearsal{
+	return []dryRunWrite{
 		{"change node " + node, func() error {
 			_, err := client.CoreV1().Nodes().Patch(ctx, node, merge, patch, dry)
 			return err
@@ -76,24 +76,24 @@ func rehearsedWrites(ctx context.Context, client kubernetes.Interface, node stri
 			return err
 		}},
 		{"create a pod in kube-system", func() error {
-			_, err := client.CoreV1().Pods(system).Create(ctx, &corev1.Pod{ObjectMeta: rehearsalName(), Spec: rehearsalPod()}, made)
+			_, err := client.CoreV1().Pods(system).Create(ctx, &corev1.Pod{ObjectMeta: dryRunName(), Spec: dryRunPod()}, made)
 			return err
 		}},
 	}
 }
 
-// rehearsedJob is the Job with which kubeadm checks that pods start (preflight check CreateJob).
-func rehearsedJob(ctx context.Context, client kubernetes.Interface) rehearsal {
-	return rehearsal{"create a Job in kube-system", func() error {
-		_, err := client.BatchV1().Jobs(metav1.NamespaceSystem).Create(ctx, rehearsalJob(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+// dryRunJob is the Job with which kubeadm checks that pods start (preflight check CreateJob).
+func dryRunJob(ctx context.Context, client kubernetes.Interface) dryRunWrite {
+	return dryRunWrite{"create a Job in kube-system", func() error {
+		_, err := client.BatchV1().Jobs(metav1.NamespaceSystem).Create(ctx, jobObject(), metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err
 	}}
 }
 
-// rehearsedEvictions returns the eviction of one pod per namespace, because most webhooks select
+// dryRunEvictions returns the eviction of one pod per namespace, because most webhooks select
 // by namespace.
-func rehearsedEvictions(ctx context.Context, client kubernetes.Interface, nodes []string) ([]rehearsal, error) {
-	var all []rehearsal
+func dryRunEvictions(ctx context.Context, client kubernetes.Interface, nodes []string) ([]dryRunWrite, error) {
+	var all []dryRunWrite
 	asked := map[string]bool{}
 	for _, node := range nodes {
 		pods, err := (&drain.Draining{Client: client, Node: node}).Pods(ctx)
@@ -103,17 +103,17 @@ func rehearsedEvictions(ctx context.Context, client kubernetes.Interface, nodes 
 		for _, p := range pods {
 			if !asked[p.Namespace] {
 				asked[p.Namespace] = true
-				all = append(all, rehearsal{"evict pod " + drain.PodName(&p), func() error { return rehearseEviction(ctx, client, &p) }})
+				all = append(all, dryRunWrite{"evict pod " + drain.PodName(&p), func() error { return dryRunEviction(ctx, client, &p) }})
 			}
 		}
 	}
 	return all, nil
 }
 
-// rehearseEviction ignores a PodDisruptionBudget without allowed disruptions, because a drain
+// dryRunEviction ignores a PodDisruptionBudget without allowed disruptions, because a drain
 // retries, and a namespace that is being deleted, because its pods end anyway. dryRun is a query
 // parameter and not part of the Eviction: webhooks see only the parameter.
-func rehearseEviction(ctx context.Context, client kubernetes.Interface, p *corev1.Pod) error {
+func dryRunEviction(ctx context.Context, client kubernetes.Interface, p *corev1.Pod) error {
 	err := client.PolicyV1().RESTClient().Post().AbsPath("/api/v1").Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("eviction").
 		VersionedParams(&metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}, scheme.ParameterCodec).
 		Body(&policyv1.Eviction{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace}}).Do(ctx).Error()
@@ -123,19 +123,19 @@ func rehearseEviction(ctx context.Context, client kubernetes.Interface, p *corev
 	return err
 }
 
-func rehearsalName() metav1.ObjectMeta {
-	return metav1.ObjectMeta{GenerateName: "airgap-rehearsal-"}
+func dryRunName() metav1.ObjectMeta {
+	return metav1.ObjectMeta{GenerateName: "airgap-dryRunWrite-"}
 }
 
-func rehearsalPod() corev1.PodSpec {
+func dryRunPod() corev1.PodSpec {
 	return corev1.PodSpec{
 		Containers:                   []corev1.Container{{Name: "pause", Image: "registry.k8s.io/pause"}},
 		AutomountServiceAccountToken: new(bool),
 	}
 }
 
-func rehearsalJob() *batchv1.Job {
-	spec := rehearsalPod()
+func jobObject() *batchv1.Job {
+	spec := dryRunPod()
 	spec.RestartPolicy = corev1.RestartPolicyNever
-	return &batchv1.Job{ObjectMeta: rehearsalName(), Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}
+	return &batchv1.Job{ObjectMeta: dryRunName(), Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}
 }

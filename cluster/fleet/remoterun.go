@@ -13,8 +13,8 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// RemoteHost is a run of airgap on another host. It keeps the result from stdout, and the messages from stderr.
-type RemoteHost struct {
+// RemoteRun is a run of airgap on another host. It keeps the result from stdout, and the messages from stderr.
+type RemoteRun struct {
 	node   string
 	stdout bytes.Buffer
 	said   bytes.Buffer // stderr without progress events
@@ -23,15 +23,15 @@ type RemoteHost struct {
 }
 
 // Run runs airgap on the host and appends its output to the host's log. files are copied to its working directory.
-// A failure is a *farawayError or remote.ErrLost.
-func (m *Member) Run(ctx context.Context, far *RemoteHost, files []remote.File, stdin string, args ...string) error {
+// A failure is a *remoteError or remote.ErrLost.
+func (m *Member) Run(ctx context.Context, run *RemoteRun, files []remote.File, stdin string, args ...string) error {
 	m.log.note("airgap %s", strings.Join(args, " "))
-	far.node = m.Node.Name
+	run.node = m.Node.Name
 	cmd := remote.Command{
 		Args:   append([]string{"airgap"}, args...),
 		Stdin:  strings.NewReader(stdin),
-		Stdout: io.MultiWriter(&far.stdout, m.log),
-		Stderr: io.MultiWriter(far, m.log),
+		Stdout: io.MultiWriter(&run.stdout, m.log),
+		Stderr: io.MultiWriter(run, m.log),
 	}
 	var err error
 	if len(files) > 0 {
@@ -43,13 +43,13 @@ func (m *Member) Run(ctx context.Context, far *RemoteHost, files []remote.File, 
 		m.log.note("%v", err)
 	}
 	if exit, is := errors.AsType[*remote.ExitError](err); is {
-		return far.failure(exit.Code)
+		return run.failure(exit.Code)
 	}
 	return err
 }
 
 // Write receives stderr. It displays progress events and keeps the other lines.
-func (f *RemoteHost) Write(p []byte) (int, error) {
+func (f *RemoteRun) Write(p []byte) (int, error) {
 	f.line = append(f.line, p...)
 	for {
 		line, rest, whole := bytes.Cut(f.line, []byte("\n"))
@@ -66,21 +66,21 @@ func (f *RemoteHost) Write(p []byte) (int, error) {
 	}
 }
 
-// farawayError is a failure of airgap on another host, with the message of that host.
-type farawayError struct {
+// remoteError is a failure of airgap on another host, with the message of that host.
+type remoteError struct {
 	code   int
 	text   string
 	advice string
 	stdout []byte
 }
 
-func (e *farawayError) Error() string { return e.text }
+func (e *remoteError) Error() string { return e.text }
 
 // Hint returns the hint that airgap printed on the other host.
-func (e *farawayError) Hint() string { return e.advice }
+func (e *remoteError) Hint() string { return e.advice }
 
-func (f *RemoteHost) failure(code int) error {
-	e := &farawayError{code: code, stdout: f.stdout.Bytes()}
+func (f *RemoteRun) failure(code int) error {
+	e := &remoteError{code: code, stdout: f.stdout.Bytes()}
 	text := f.said.String() + string(f.line)
 	if _, after, found := strings.Cut(text, "airgap: error: "); found {
 		text = after

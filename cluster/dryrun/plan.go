@@ -22,13 +22,14 @@ type Plan struct {
 
 // Host contains the changes on one host.
 type Host struct {
-	Node    string        `json:"node"`
-	Address string        `json:"address"`
-	Roles   []config.Role `json:"roles"`
-	Command string        `json:"command"` // command on that host: install, join
-	Asked   bool          `json:"asked"`   // false: from airgap.yaml and the lock, not from the host
-	Holds   int           `json:"holds"`   // number of steps that would not run
-	Steps   []Change      `json:"steps"`   // steps that would run
+	Node     string        `json:"node"`
+	Address  string        `json:"address"`
+	Roles    []config.Role `json:"roles"`
+	Command  string        `json:"command"`  // command on that host: install, join
+	Asked    bool          `json:"asked"`    // false: from airgap.yaml and the lock, not from the host
+	UpToDate int           `json:"upToDate"` // number of steps that would not run
+	Holds    int           `json:"holds"`    // old name of upToDate, for one release
+	Steps    []Change      `json:"steps"`    // steps that would run
 }
 
 // Change contains the changes of one step that would run.
@@ -36,8 +37,9 @@ type Change struct {
 	Step    string   `json:"step"`
 	Title   string   `json:"title"`
 	Changes []string `json:"changes"`
-	// Untold is the reason why the changes are not known completely.
-	Untold string `json:"untold,omitempty"`
+	// Incomplete is the reason why the changes are not known completely.
+	Incomplete string `json:"incomplete,omitempty"`
+	Untold     string `json:"untold,omitempty"` // old name of incomplete, for one release
 }
 
 // Command describes a command for a dry run.
@@ -86,17 +88,19 @@ func HostFor(n config.Node, command string) Host {
 
 func (h *Host) add(forecasts []step.Forecast) {
 	for _, f := range forecasts {
-		if f.Holds {
+		if f.UpToDate {
+			h.UpToDate++
 			h.Holds++
 			continue
 		}
-		h.Steps = append(h.Steps, Change{Step: f.Step.Name, Title: f.Step.Title, Changes: f.Changes, Untold: untold(f.Untold)})
+		reason := incomplete(f.Incomplete)
+		h.Steps = append(h.Steps, Change{Step: f.Step.Name, Title: f.Step.Title, Changes: f.Changes, Incomplete: reason, Untold: reason})
 	}
 }
 
-// untold returns a short reason if an earlier step must run first. The error itself, about a file that does
+// incomplete returns a short reason if an earlier step must run first. The error itself, about a file that does
 // not exist yet, would look like a failure.
-func untold(err error) string {
+func incomplete(err error) string {
 	if err == nil {
 		return ""
 	}
@@ -121,17 +125,17 @@ func (h Host) write(w io.Writer) {
 	case !h.Asked:
 		fmt.Fprintf(w, "would run %s; to see the changes, use --dry-run there\n", steps(len(h.Steps)))
 	case len(h.Steps) == 0:
-		fmt.Fprintf(w, "would change nothing: all %d steps are up to date\n", h.Holds)
+		fmt.Fprintf(w, "would change nothing: all %d steps are up to date\n", h.UpToDate)
 	default:
-		fmt.Fprintf(w, "would run %s; up to date: %d\n", steps(len(h.Steps)), h.Holds)
+		fmt.Fprintf(w, "would run %s; up to date: %d\n", steps(len(h.Steps)), h.UpToDate)
 	}
 	for _, s := range h.Steps {
 		fmt.Fprintf(w, "  %-16s %s\n", s.Step, s.Title)
 		for _, change := range s.Changes {
 			fmt.Fprintf(w, "  %-16s   %s\n", "", change)
 		}
-		if len(s.Changes) == 0 && s.Untold != "" {
-			fmt.Fprintf(w, "  %-16s   (%s)\n", "", s.Untold)
+		if len(s.Changes) == 0 && s.Incomplete != "" {
+			fmt.Fprintf(w, "  %-16s   (%s)\n", "", s.Incomplete)
 		}
 	}
 	fmt.Fprintln(w)
