@@ -58,7 +58,7 @@ func (r NewKey) Write(w io.Writer) error {
 	case !r.Changed:
 		text = "the interrupted rotation to " + r.Key + " is finished, and the old key is deleted; run the same command again for a new key"
 	case r.Leader != "":
-		text = r.Leader + " led the rotation and finished it; the old key is also deleted here"
+		text = r.Leader + " led the rotation and finished it, and the old key is deleted here too"
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err
