@@ -146,6 +146,17 @@ func TestSameCode(t *testing.T) {
 			t.Errorf("%q: got %v, want %v", korean, got, want)
 		}
 	}
+	english = "# on a host:\nmount /dev/sdb1 # see lsblk\nls"
+	for korean, want := range map[string]bool{
+		"# 서버에서:\nmount /dev/sdb1      # lsblk로 확인\nls": true,
+		"# 서버에서:\nmount /dev/sdc1 # lsblk로 확인\nls":      false,
+		"# 서버에서:\nmount 디스크 # lsblk로 확인\nls":            false,
+		"# 서버에서:\nmount /dev/sdb1\nls":                  false, // the comment is missing
+	} {
+		if got := sameCode(korean, english); got != want {
+			t.Errorf("%q: got %v, want %v", korean, got, want)
+		}
+	}
 }
 
 // differences returns the first difference of two pages' outlines, and all differences of their code
@@ -180,20 +191,37 @@ func differences(is, want []byte, own ...string) []string {
 	return found
 }
 
-// sameCode compares parts of outlines. In a code block, a separate column may be in Korean, for
-// example a comment or the host on which to type the line.
+// sameCode compares parts of outlines. In a code block, a comment may be in Korean, and a separate
+// column, for example the host on which to type the line.
 func sameCode(is, want string) bool {
 	lines, wanted := strings.Split(is, "\n"), strings.Split(want, "\n")
 	return slices.EqualFunc(lines, wanted, func(line, want string) bool {
-		return line == want || slices.EqualFunc(columnsOf(line), columnsOf(want), func(is, want string) bool {
+		command, comment := cutComment(line)
+		wanted, wantedComment := cutComment(want)
+		switch {
+		case line == want:
+			return true
+		case comment != "" && wantedComment != "":
+			return command == wanted
+		}
+		return comment == wantedComment && slices.EqualFunc(columnsOf(command), columnsOf(wanted), func(is, want string) bool {
 			return is == want || korean.MatchString(is) && !typed.MatchString(want)
 		})
 	})
 }
 
+// cutComment splits a line of code before its comment.
+func cutComment(line string) (command, comment string) {
+	if at := commented.FindStringIndex(line); at != nil {
+		return line[:at[0]], line[at[1]:]
+	}
+	return line, ""
+}
+
 var (
-	korean = regexp.MustCompile(`\p{Hangul}`)
-	typed  = regexp.MustCompile(`^(airgap|rpm) `)
+	korean    = regexp.MustCompile(`\p{Hangul}`)
+	typed     = regexp.MustCompile(`^(airgap|rpm) `)
+	commented = regexp.MustCompile(`(^|\s+)#\s+`)
 )
 
 // columnsOf splits a line at two or more spaces.

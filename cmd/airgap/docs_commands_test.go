@@ -130,5 +130,6 @@ func TestDocsExitCodes(t *testing.T) {
 			t.Errorf("the help does not describe exit code %d", code)
 		}
 	}
-	inBoth(t, "exit-codes.md", "exit-codes", markdownTable(rows...))
+	made(t, "exit-codes.md", "exit-codes", markdownTable(rows...))
+	inKorean(t, "exit-codes.md", "exit-codes", rows)
 }

@@ -17,7 +17,7 @@ func TestDocsOperators(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows := [][]string{{"Rule", "Image of the operator", "Versions"}}
+	var rows [][]string
 	for _, r := range rules {
 		var versions []string
 		for _, one := range r.Ranges {
@@ -25,7 +25,9 @@ func TestDocsOperators(t *testing.T) {
 		}
 		rows = append(rows, []string{r.Name, "`" + strings.Join(r.Operator, "`, `") + "`", strings.Join(versions, ", ")})
 	}
-	inBoth(t, "operators.md", "operators", markdownTable(rows...))
+	for dir, heads := range map[string][]string{"": {"Rule", "Image of the operator", "Versions"}, "ko/": {"규칙", "오퍼레이터의 이미지", "버전"}} {
+		made(t, dir+"operators.md", "operators", markdownTable(append([][]string{heads}, rows...)...))
+	}
 }
 
 // TestDocsOperatorExample: the rule on the page finds the images on the page.

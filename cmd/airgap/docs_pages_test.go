@@ -39,7 +39,7 @@ func TestDocsCheckPages(t *testing.T) {
 	}
 	for language, sections := range map[docs.Language][]string{
 		docs.English: {belowFacts, "\n## Why it matters\n", "\n## How to fix it\n"},
-		docs.Korean:  {belowFacts, "\n## 왜 중요한가\n", "\n## 고치는 법\n"},
+		docs.Korean:  {belowFacts, "\n## 왜 중요한가\n", "\n## 해결 방법\n"},
 	} {
 		b, err := docs.Read(language)
 		if err != nil {

@@ -35,13 +35,6 @@ func made(t *testing.T, page, name, table string) {
 	keep(t, page, want)
 }
 
-// inBoth does the same for the English and the Korean page.
-func inBoth(t *testing.T, page, name, table string) {
-	t.Helper()
-	made(t, page, name, table)
-	made(t, "ko/"+page, name, table)
-}
-
 // keep compares a page with its expected text, and writes it with -update.
 func keep(t *testing.T, page string, want []byte) {
 	t.Helper()

@@ -2,6 +2,8 @@ package prose
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -182,5 +184,34 @@ func TestGlossary(t *testing.T) {
 	got := found(t, "docs/ko/x.md", "GPU 카드가 있는 쿠버네티스 노드\n")
 	if want := []string{"1 korean: 카드", "1 korean: 쿠버네티스"}; !slices.Equal(got, want) {
 		t.Errorf("found %q, want %q", got, want)
+	}
+}
+
+// TestKoreanPages: Korean pages and texts have none of the words that the lists replace, in code
+// comments too.
+func TestKoreanPages(t *testing.T) {
+	terms, err := ownTerms()
+	if err != nil {
+		t.Fatal(err)
+	}
+	root := os.DirFS("../..")
+	files := []string{"README.ko.md", "preflight/netprobe/korean.txt"}
+	err = fs.WalkDir(root, "docs/ko", func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, file)
+		}
+		return err
+	})
+	if err != nil || len(files) < 100 {
+		t.Fatalf("got %d files, want at least 100: %v", len(files), err)
+	}
+	for _, file := range files {
+		text, err := fs.ReadFile(root, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range terms.koreanIn(split(string(text), 1)) {
+			t.Errorf("%s:%d: write %s instead of %q", file, f.Line, f.Write, f.Text)
+		}
 	}
 }
