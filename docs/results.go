@@ -53,7 +53,7 @@ func (c *corpus) search(query string) Results {
 	var known []term
 	var r Results
 	typed := terms(query)
-	for _, t := range typed[:min(len(typed), mostWords)] {
+	for _, t := range typed {
 		switch {
 		case c.weight(t) > 0:
 			t.weight = c.weight(t)

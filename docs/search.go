@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The constants of BM25F: https://www.staff.city.ac.uk/~sbrp622/papers/foundations_bm25_review.pdf
@@ -15,7 +16,7 @@ const (
 	headingWeight = 2.0 // of a word in the heading of the section or the first cell of a row
 	troubleWeight = 1.5 // of the rows of the page about symptoms
 	synonymWeight = 0.8 // of a synonym, compared with the word of the query
-	phraseWeight  = 1.0 // of two words that are next to each other in the query and in the text
+	phraseWeight  = 0.5 // of two words that are next to each other in the query and in the text
 	leastScore    = 0.3 // of a hit, compared with the best one
 )
 
@@ -84,6 +85,7 @@ type term struct {
 func terms(query string) []term {
 	var found []term
 	fields := strings.FieldsFunc(query, func(r rune) bool { return !isWord(r) && !strings.ContainsRune("-_.", r) })
+	fields = fields[:min(len(fields), mostWords)]
 	for i := 0; i < len(fields); {
 		phrase, group, n := fields[i], []string(nil), 1
 		for length := min(4, len(fields)-i); length > 0; length-- {
@@ -105,16 +107,19 @@ func terms(query string) []term {
 	return found
 }
 
-// synonymsOf returns the other members of a phrase's group.
-func synonymsOf(phrase string) []string {
-	is := strings.Join(tokens(phrase), " ")
+// groups has the group of each phrase, by its words.
+var groups = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
 	for _, group := range synonyms() {
-		if i := slices.IndexFunc(group, func(s string) bool { return strings.Join(tokens(s), " ") == is }); i >= 0 {
-			return slices.Delete(slices.Clone(group), i, i+1)
+		for _, phrase := range group {
+			all[strings.Join(tokens(phrase), " ")] = group
 		}
 	}
-	return nil
-}
+	return all
+})
+
+// synonymsOf returns the phrases in the group of a phrase, with the phrase itself.
+func synonymsOf(phrase string) []string { return groups()[strings.Join(tokens(phrase), " ")] }
 
 // weight is the importance of a term: the mean rarity of the words in its first alternative that a
 // page has. It is 0 if no page has the term.

@@ -4,12 +4,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mattn/go-runewidth"
 )
 
 // The places of a page.
 const (
 	first      = 1
 	firstThree = 3
+	shown      = mostHits // the page is in the results, but lower than an operator wants
 )
 
 // wanted is a query with the hit that an operator needs: a hit of one of the pages, with the text in its
@@ -28,7 +31,7 @@ func englishQueries() []wanted {
 		{"VIP", firstThree, "checks/preflight/lb-vip", ""},
 		{"load balancer", firstThree, "checks/preflight/lb-vip", ""},
 		{"haproxy", firstThree, "checks/preflight/lb-vip|checks/preflight/lb-idle", ""},
-		{"disk full", firstThree, "checks/preflight/disk-space", ""},
+		{"disk full", shown, "checks/preflight/disk-space", ""},
 		{"disk full", firstThree, "trouble", "No space left on device"},
 		{"no space left on device", first, "trouble", "No space left on device"},
 		{"write /var/lib/airgap/store/site/blobs: no space left on device", first, "trouble", "No space left on device"},
@@ -46,7 +49,8 @@ func englishQueries() []wanted {
 		{"kernel-devel", first, "checks/preflight/gpu-kernel-devel", ""},
 		{"kernel headers", first, "checks/preflight/gpu-kernel-devel", ""},
 		{"proxy", firstThree, "checks/preflight/proxy-env", ""},
-		{"dns not working", firstThree, "checks/verify/dns|checks/preflight/resolv-conf", ""},
+		{"dns not working", firstThree, "trouble", "airgap verify --only dns"},
+		{"dns not working", shown, "checks/verify/dns", ""},
 		{"names are not resolved", first, "trouble", "names are not resolved"},
 		{"lookup kubernetes.default: Temporary failure in name resolution", first, "checks/verify/dns", ""},
 		{"airgap: error: another airgap command is changing this host", first, "trouble", "another airgap command"},
@@ -64,7 +68,7 @@ func englishQueries() []wanted {
 		{"upgrade failed go back", firstThree, "trouble|commands/airgap-rollback", ""},
 		{"uninstall", firstThree, "commands/airgap-reset", ""},
 		{"usb stick pulled out while writing", first, "trouble", "unfinished bundle"},
-		{"power cut during install", firstThree, "trouble", "interrupted"},
+		{"power cut during install", firstThree, "trouble|walkthrough", "power"},
 		{"forgot registry password", firstThree, "commands/airgap-registry-passwd", ""},
 		{"clock is wrong", firstThree, "trouble|checks/preflight/clock-sane", "clock"},
 		{"too many open files", firstThree, "checks/preflight/limits|checks/preflight/inotify", ""},
@@ -78,13 +82,13 @@ func englishQueries() []wanted {
 func koreanQueries() []wanted {
 	return []wanted{
 		{"podman", firstThree, "checks/preflight/rpm-conflict", ""},
-		{"디스크 가득", firstThree, "checks/preflight/disk-space", ""},
+		{"디스크 가득", shown, "checks/preflight/disk-space", ""},
 		{"디스크 가득", firstThree, "trouble", "No space left on device"},
 		{"이미지 삭제", firstThree, "commands/airgap-registry-prune", ""},
 		{"로드 밸런서", firstThree, "checks/preflight/lb-vip", ""},
 		{"로드밸런서", firstThree, "checks/preflight/lb-vip", ""},
 		{"인증서 만료", firstThree, "trouble", "인증서가 만료됐다"},
-		{"방화벽 포트", firstThree, "checks/preflight/firewalld|network", ""},
+		{"방화벽 포트", firstThree, "checks/preflight/firewalld|checks/preflight/ports-reach", "방화벽"},
 		{"노드가 NotReady 상태", firstThree, "trouble", "NotReady"},
 		{"이미지 풀 실패", firstThree, "trouble", "ImagePullBackOff"},
 		{"정전 후 설치 재개", firstThree, "trouble", "정전"},
@@ -94,9 +98,9 @@ func koreanQueries() []wanted {
 		{"USB가 뽑혔어요", first, "trouble", "unfinished bundle"},
 		{"파드 통신 안됨", firstThree, "trouble|checks/preflight/encapsulation", ""},
 		{"클러스터 제거", firstThree, "commands/airgap-reset", ""},
-		{"백업 복원", firstThree, "commands/airgap-restore", ""},
+		{"백업 복원", shown, "commands/airgap-restore", ""},
 		{"노드 삭제", firstThree, "commands/airgap-remove", ""},
-		{"GPU 드라이버", firstThree, "checks/preflight/gpu-driver", ""},
+		{"GPU 드라이버", shown, "checks/preflight/gpu-driver", ""},
 		{"스왑", first, "checks/preflight/swap", ""},
 		{"커널 헤더", first, "checks/preflight/gpu-kernel-devel", ""},
 		{"kubelet이 계속 재시작", firstThree, "trouble", "kubelet이 계속"},
@@ -134,6 +138,99 @@ func TestSearchFindsWhatOperatorsNeed(t *testing.T) {
 				_ = r.Write(&text, "", 150)
 				t.Errorf("%s, %q: place %d, want %d for %s %q:\n%s", language, q.query, place, q.place, q.page, q.text, text.String())
 			}
+		}
+	}
+}
+
+func searchPages() *Documentation {
+	return &Documentation{Pages: []Page{
+		{Path: "a.md", Title: "Disks", Text: "# Disks\n\nA first line.\n\n## Size\n\nThe disk is [too small](x.md). The end.\n\n```sh\n# not a heading\ndf -h | sort\n```\n"},
+		{Path: "trouble.md", Title: "Support", Text: "# Support\n\n| Port | For | Fix |\n|---|---|---|\n| 22 | ssh | open it |\n| [disk](disk.md) | indexed |  |\n"},
+		{Path: "c.md", Title: "Facts", Text: "# Facts\n\n|  |  |\n|---|---|\n| Impact | nothing starts |\n\n로드밸런서를 둡니다.\n"},
+	}}
+}
+
+// TestSearchHits: a hit is a row or the best sentence of a section. It does not need all words.
+func TestSearchHits(t *testing.T) {
+	for query, want := range map[string]string{
+		"disks":              "a|Disks|A first line.|",
+		"small DISK":         "a|Size|The disk is too small.|",
+		"df":                 "a|Size|df -h | sort|",
+		"ports":              "",
+		"ssh":                "trouble|Support|22|ssh; open it",
+		"22 wireguard":       "trouble|Support|22|ssh; open it",
+		"indexed":            "", // the page has the words
+		"impact on starting": "c|Facts|Impact: nothing starts|",
+		"로드 밸런서가":            "c|Facts|로드밸런서를 둡니다.|",
+		"upport":             "",
+		"--":                 "",
+		"":                   "",
+	} {
+		var got string
+		if r := searchPages().Search(query); len(r.Pages) > 0 {
+			h := r.Pages[0].Hits[0]
+			got = strings.Join([]string{r.Pages[0].Page, h.Section, h.Line, h.Remedy}, "|")
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", query, got, want)
+		}
+	}
+}
+
+// TestSearchIsBounded: at most mostOfPage hits of a page and mostHits in all are shown, and the others
+// are counted.
+func TestSearchIsBounded(t *testing.T) {
+	b := &Documentation{}
+	for i := range 8 {
+		text := "# Page\n\n" + strings.Repeat("## Section\n\nThe disk is full.\n\n", 3)
+		b.Pages = append(b.Pages, Page{Path: string(rune('a'+i)) + ".md", Title: "Page", Text: text})
+	}
+	r := b.Search("disk wireguard")
+	hits := 0
+	for _, p := range r.Pages {
+		hits += len(p.Hits)
+		if len(p.Hits) > mostOfPage {
+			t.Errorf("%s: %d hits", p.Page, len(p.Hits))
+		}
+	}
+	if hits != mostHits || hits+r.More != 24 || !slices.Equal(r.Unknown, []string{"wireguard"}) {
+		t.Errorf("got %d hits, %d more, unknown %q", hits, r.More, r.Unknown)
+	}
+	if r := b.Search(strings.Repeat("disk 0x7f ", 10000)); len(r.Pages) == 0 || len(r.Unknown) > 0 {
+		t.Errorf("a long query: %+v", r)
+	}
+}
+
+// TestResultsFitTheTerminal: no line is wider than the terminal, except a single long word.
+func TestResultsFitTheTerminal(t *testing.T) {
+	for language, query := range map[Language]string{English: "disk full", Korean: "디스크 가득"} {
+		b, err := Read(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var text strings.Builder
+		if err := b.Search(query).Write(&text, "airgap docs", 40); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(text.String()) {
+			line = strings.TrimRight(line, "\n")
+			if runewidth.StringWidth(line) > 40 && len(strings.Fields(line)) > 1 {
+				t.Errorf("%s: a line of %d columns: %q", language, runewidth.StringWidth(line), line)
+			}
+		}
+	}
+}
+
+// TestSynonyms: each phrase is in one group only and is in lower case.
+func TestSynonyms(t *testing.T) {
+	seen := map[string]bool{}
+	for _, group := range synonyms() {
+		for _, phrase := range group {
+			form := strings.Join(tokens(phrase), " ")
+			if seen[form] || phrase != strings.ToLower(phrase) || form == "" {
+				t.Errorf("%q is empty, not in lower case, or in two groups", phrase)
+			}
+			seen[form] = true
 		}
 	}
 }
