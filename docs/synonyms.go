@@ -1,6 +1,6 @@
 package docs
 
-// synonyms are groups of words with one meaning. A search for one of them finds all.
+// synonyms are groups of phrases with one meaning. A search for one of them finds all.
 func synonyms() [][]string {
 	return [][]string{
 		{"podman", "docker", "container engine", "컨테이너 엔진"},
@@ -10,7 +10,7 @@ func synonyms() [][]string {
 		{"storage", "storageclass", "csi", "persistentvolume", "pvc", "스토리지"},
 		{"clock", "ntp", "chrony", "time-sync", "시계", "시간 동기화"},
 		{"certificate", "cert", "x509", "tls", "인증서"},
-		{"expired", "expire", "cert-expiry", "만료"},
+		{"expired", "cert-expiry", "만료"},
 		{"firewall", "firewalld", "nftables", "iptables", "방화벽"},
 		{"ipip", "ip-in-ip", "protocol 4", "proto 4", "프로토콜 4"},
 		{"vxlan", "overlay", "encapsulation", "캡슐화"},
@@ -18,7 +18,7 @@ func synonyms() [][]string {
 		{"selinux", "avc", "restorecon"},
 		{"permission denied", "noexec", "mount-noexec", "fapolicyd"},
 		{"proxy", "http_proxy", "no_proxy", "프록시"},
-		{"dns", "coredns", "resolv.conf", "resolv-conf", "name server", "네임 서버"},
+		{"dns", "coredns", "resolv.conf", "name server", "네임 서버"},
 		{"gpu", "nvidia", "cuda", "그래픽 카드"},
 		{"driver", "드라이버"},
 		{"mig", "gpu instance"},
