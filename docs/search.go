@@ -2,195 +2,225 @@ package docs
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
-
-	"github.com/mattn/go-runewidth"
+	"sync"
 )
 
-// Hit is a section of a page with all the words of a search.
-type Hit struct {
-	Page    string `json:"page"`    // for airgap docs NAME
-	Section string `json:"section"` // its heading
-	Line    string `json:"line"`    // its first line with one of the words, shortened
-	score   int
-}
-
+// The constants of BM25F: https://www.staff.city.ac.uk/~sbrp622/papers/foundations_bm25_review.pdf
 const (
-	mostHits   = 12
-	lineWidth  = 100 // columns of Hit.Line
-	titleScore = 20  // for a word in the title of the page
-	headScore  = 10  // for a word in the heading of the section
-	bodyScore  = 5   // at most, for a word in the text
+	saturation    = 1.2 // k1: a word that is repeated counts little more
+	lengthEffect  = 0.6 // b: a word in a short text counts more
+	titleWeight   = 4.0 // of a word in the title of the page, as occurrences in the text
+	headingWeight = 2.0 // of a word in the heading of the section or the first cell of a row
+	troubleWeight = 1.5 // of the rows of the page about symptoms
+	synonymWeight = 0.8 // of a synonym, compared with the word of the query
+	phraseWeight  = 0.5 // of two words that are next to each other in the query and in the text
+	leastScore    = 0.3 // of a hit, compared with the best one
 )
 
-// synonyms are groups of words with one meaning. A search for one of them finds all.
-func synonyms() [][]string {
-	return [][]string{
-		{"podman", "docker", "container engine", "rpm-conflict", "컨테이너 엔진"},
-		{"runtime", "containerd", "cri-o", "crio", "런타임"},
-		{"vip", "load balancer", "balancer", "lb", "haproxy", "endpoint-free", "로드밸런서", "밸런서"},
-		{"disk full", "no space left", "enospc", "disk-space", "disk space", "full disk", "eviction", "디스크 부족", "디스크 공간", "디스크가 가득"},
-		{"storage", "storageclass", "csi", "persistentvolume", "pvc", "스토리지"},
-		{"clock", "ntp", "chrony", "time-sync", "시계", "시간 동기화"},
-		{"certificate", "cert", "x509", "tls", "인증서"},
-		{"expired", "expire", "cert-expiry", "만료"},
-		{"firewall", "firewalld", "nftables", "iptables", "방화벽"},
-		{"ipip", "ip-in-ip", "protocol 4", "proto 4", "프로토콜 4"},
-		{"vxlan", "overlay", "encapsulation", "캡슐화"},
-		{"cni", "flannel", "calico", "cilium", "network plugin", "pod network", "파드 네트워크"},
-		{"selinux", "avc", "restorecon"},
-		{"permission denied", "noexec", "mount-noexec", "fapolicyd"},
-		{"proxy", "http_proxy", "no_proxy", "프록시"},
-		{"dns", "coredns", "resolv.conf", "resolv-conf", "name server", "네임 서버"},
-		{"gpu", "nvidia", "cuda", "driver", "드라이버"},
-		{"mig", "gpu instance"},
-		{"image", "imagepullbackoff", "errimagepull", "pull", "이미지"},
-		{"registry", "harbor", "nexus", "레지스트리"},
-		{"uninstall", "reset", "제거", "초기화"},
-		{"remove", "delete node", "drain", "노드 제거"},
-		{"upgrade", "update", "업그레이드"},
-		{"rollback", "downgrade", "undo", "롤백"},
-		{"backup", "snapshot", "백업"},
-		{"restore", "disaster", "복구", "복원"},
-		{"password", "credential", "secret", "비밀번호", "암호"},
-		{"join token", "join code", "bootstrap token", "조인 토큰"},
-		{"kubeconfig", "kubectl", "admin.conf"},
-		{"usb", "stick", "usb drive", "usb 드라이브"},
-		{"signature", "fingerprint", "gpg", "key", "서명", "지문"},
-		{"offline repository", "dnf", "yum", "rpm"},
-		{"interrupted", "ctrl-c", "killed", "power cut", "resume", "중단", "정전"},
-		{"ssh", "no-ssh"},
-		{"audit", "auditd", "감사"},
-	}
+// corpus has the entries of all pages with the counts that BM25 needs.
+type corpus struct {
+	entries []counted
+	rarity  map[string]float64 // the inverse document frequency of a word
+	length  float64            // the mean length of an entry's text
 }
 
-// Search returns the sections with all the words of the query, best first, at most mostHits. A
-// synonym counts as the word. It returns none for a query without a letter or a digit.
-func (b *Documentation) Search(query string) []Hit {
-	terms := termsOf(query)
-	if len(terms) == 0 {
-		return nil
-	}
-	var hits []Hit
+type counted struct {
+	entry
+	text, headline, title map[string]int // occurrences of each word, and of each pair of words
+	length                float64
+}
+
+func (b *Documentation) corpus() *corpus {
+	c := &corpus{rarity: map[string]float64{}}
 	for _, p := range b.Pages {
-		for _, s := range p.sections() {
-			if h, found := s.search(p, terms); found {
-				hits = append(hits, h)
+		title := count(tokens(p.Title))
+		for _, e := range p.entries() {
+			body := tokens(e.text())
+			c.entries = append(c.entries, counted{entry: e, text: count(body), headline: count(tokens(e.headline())), title: title, length: float64(len(body))})
+			c.length += float64(len(body))
+		}
+	}
+	n := float64(len(c.entries))
+	c.length /= max(n, 1)
+	with := map[string]float64{}
+	for _, e := range c.entries {
+		for word := range e.text {
+			with[word]++
+		}
+		for word := range e.headline {
+			if e.text[word] == 0 {
+				with[word]++
 			}
 		}
 	}
-	slices.SortStableFunc(hits, func(a, b Hit) int { return cmp.Compare(b.score, a.score) })
-	return hits[:min(len(hits), mostHits)]
+	for word, k := range with {
+		c.rarity[word] = math.Log(1 + (n-k+0.5)/(k+0.5))
+	}
+	return c
 }
 
-// termsOf splits a query into words, each with its synonyms. A synonym of several words that the
-// query contains is one term.
-func termsOf(query string) [][]string {
-	query = strings.ToLower(query)
-	groups := synonyms()
-	var terms [][]string
-	for _, group := range groups {
-		for _, word := range group {
-			if strings.Contains(word, " ") && occurrences(query, word) > 0 {
-				terms = append(terms, group)
-				query = strings.ReplaceAll(query, word, " ")
+func count(words []string) map[string]int {
+	counts := map[string]int{}
+	for i, word := range words {
+		counts[word]++
+		if i > 0 {
+			counts[words[i-1]+" "+word]++
+		}
+	}
+	return counts
+}
+
+// term is a word of a query, or a phrase that has synonyms.
+type term struct {
+	typed        string
+	size         float64    // the number of words in it
+	alternatives [][]string // the words of the phrase itself, then those of each synonym
+	weight       float64
+}
+
+// terms splits a query. It takes the longest phrase that is in a group of synonyms, or one word.
+func terms(query string) []term {
+	var found []term
+	fields := strings.FieldsFunc(query, func(r rune) bool { return !isWord(r) && !strings.ContainsRune("-_.", r) })
+	fields = fields[:min(len(fields), mostWords)]
+	for i := 0; i < len(fields); {
+		phrase, group, n := fields[i], []string(nil), 1
+		for length := min(4, len(fields)-i); length > 0; length-- {
+			typed := strings.Join(fields[i:i+length], " ")
+			if group = synonymsOf(typed); group != nil {
+				phrase, n = typed, length
+				break
 			}
 		}
-	}
-	for word := range strings.FieldsSeq(query) {
-		if !strings.ContainsFunc(word, isWord) {
-			continue
+		i += n
+		t := term{typed: phrase, size: float64(n), alternatives: [][]string{tokens(phrase)}}
+		for _, other := range group {
+			t.alternatives = append(t.alternatives, tokens(other))
 		}
-		i := slices.IndexFunc(groups, func(group []string) bool { return slices.Contains(group, word) })
-		if i >= 0 {
-			terms = append(terms, groups[i])
-		} else {
-			terms = append(terms, []string{word})
+		if len(t.alternatives[0]) > 0 {
+			found = append(found, t)
 		}
 	}
-	return terms
+	return found
 }
 
-// section is the text below one heading.
-type section struct {
-	heading string
-	lines   []string
-}
-
-func (p Page) sections() []section {
-	all := []section{{heading: p.Title}}
-	for line := range strings.Lines(p.Text) {
-		line = strings.TrimRight(line, "\n")
-		if rank := rankOf(line); rank > 1 {
-			all = append(all, section{heading: strings.TrimSpace(line[rank:])})
-		} else if rank == 0 {
-			last := &all[len(all)-1]
-			last.lines = append(last.lines, line)
+// groups has the group of each phrase, by its words.
+var groups = sync.OnceValue(func() map[string][]string {
+	all := map[string][]string{}
+	for _, group := range synonyms() {
+		for _, phrase := range group {
+			all[strings.Join(tokens(phrase), " ")] = group
 		}
 	}
 	return all
-}
+})
 
-func (s section) search(p Page, terms [][]string) (Hit, bool) {
-	hit := Hit{Page: p.Name(), Section: s.heading}
-	text := strings.ToLower(strings.Join(s.lines, "\n"))
-	for _, term := range terms {
-		inBody := min(bodyScore, occurrencesOf(text, term))
-		inHead := occurrencesOf(strings.ToLower(s.heading), term)
-		inTitle := occurrencesOf(strings.ToLower(p.Title), term)
-		if inBody+inHead == 0 {
-			return Hit{}, false
-		}
-		hit.score += inBody + headScore*min(1, inHead) + titleScore*min(1, inTitle)
-	}
-	hit.Line = s.excerpt(terms)
-	return hit, true
-}
+// synonymsOf returns the phrases in the group of a phrase, with the phrase itself.
+func synonymsOf(phrase string) []string { return groups()[strings.Join(tokens(phrase), " ")] }
 
-func (s section) excerpt(terms [][]string) string {
-	shown := ""
-	for _, line := range s.lines {
-		if line = strings.TrimSpace(strings.Trim(words(line), "|")); strings.Trim(line, "-| ") == "" {
-			continue
+// weight is the importance of a term: the mean rarity of the words in its first alternative that a
+// page has. It is 0 if no page has the term.
+func (c *corpus) weight(t term) float64 {
+	for _, words := range t.alternatives {
+		sum := 0.0
+		for _, word := range words {
+			sum += c.rarity[word]
 		}
-		if shown == "" {
-			shown = line
-		}
-		if slices.ContainsFunc(terms, func(term []string) bool { return occurrencesOf(strings.ToLower(line), term) > 0 }) {
-			shown = line
-			break
+		if sum > 0 {
+			return t.size * sum / float64(len(words))
 		}
 	}
-	return runewidth.Truncate(shown, lineWidth, "…")
+	return 0
 }
 
-func occurrencesOf(text string, term []string) int {
-	n := 0
-	for _, word := range term {
-		n += occurrences(text, word)
+// score is the BM25F score of an entry for all terms, times the share of the query that it has.
+func (c *corpus) score(e counted, query []term) float64 {
+	score, has, all := 0.0, 0.0, 0.0
+	for _, t := range query {
+		s, share := c.best(e, t)
+		score, has, all = score+t.size*s, has+share*t.weight, all+t.weight
 	}
-	return n
-}
-
-// occurrences counts the words of the text that start with a word: "disk" in "disks", but not "port"
-// in "support". A Korean word may follow another without a space.
-func occurrences(text, word string) int {
-	first, _ := utf8.DecodeRuneInString(word)
-	n := 0
-	for {
-		i := strings.Index(text, word)
-		if i < 0 {
-			return n
-		}
-		before, _ := utf8.DecodeLastRuneInString(text[:i])
-		if i == 0 || first > unicode.MaxASCII || before > unicode.MaxASCII || !isWord(before) {
-			n++
-		}
-		text = text[i+len(word):]
+	score += phraseWeight * c.adjacent(e, query)
+	if all == 0 {
+		return 0
 	}
+	if len(e.cells) > 0 && e.page.isTrouble() {
+		score *= troubleWeight
+	}
+	return score * has / all
 }
 
-func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+// best is the score of the alternative that fits best, and the share of its words in the entry.
+func (c *corpus) best(e counted, t term) (score, share float64) {
+	for i, words := range t.alternatives {
+		sum, found := 0.0, 0.0
+		for _, word := range words {
+			if s := c.frequency(e, word); s > 0 {
+				sum, found = sum+s*c.rarity[word], found+1
+			}
+		}
+		part := found / float64(len(words))
+		s := sum / float64(len(words)) * part
+		if i > 0 {
+			s, part = s*synonymWeight, part*synonymWeight
+		}
+		if s > score {
+			score, share = s, part
+		}
+	}
+	return score, share
+}
+
+// frequency is the number of occurrences of a word, by length and place, between 0 and 1.
+func (c *corpus) frequency(e counted, word string) float64 {
+	f := float64(e.text[word]) / (1 - lengthEffect + lengthEffect*e.length/c.length)
+	f += headingWeight*float64(min(1, e.headline[word])) + titleWeight*float64(min(1, e.title[word]))
+	if e.text[word]+e.headline[word] == 0 {
+		f /= 2 // only in the title of its page: another section is the better hit
+	}
+	return f / (saturation + f)
+}
+
+// adjacent is the sum of the mean rarity of two words that are next to each other in the query and in
+// the entry.
+func (c *corpus) adjacent(e counted, query []term) float64 {
+	var words []string
+	for _, t := range query {
+		words = append(words, t.alternatives[0]...)
+	}
+	sum := 0.0
+	for i := 1; i < len(words); i++ {
+		pair := words[i-1] + " " + words[i]
+		if e.text[pair]+e.headline[pair]+e.title[pair] > 0 {
+			sum += (c.rarity[words[i-1]] + c.rarity[words[i]]) / 2
+		}
+	}
+	return sum
+}
+
+func (p Page) isTrouble() bool { return strings.HasSuffix(p.Path, "trouble.md") }
+
+// ranked is an entry with its score.
+type ranked struct {
+	counted
+	score float64
+}
+
+// rank returns the entries with the words of a query, best first.
+func (c *corpus) rank(query []term) []ranked {
+	var hits []ranked
+	for _, e := range c.entries {
+		if s := c.score(e, query); s > 0 {
+			hits = append(hits, ranked{e, s})
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b ranked) int { return cmp.Compare(b.score, a.score) })
+	end := slices.IndexFunc(hits, func(h ranked) bool { return h.score < leastScore*hits[0].score })
+	if end >= 0 {
+		hits = hits[:end]
+	}
+	return hits
+}

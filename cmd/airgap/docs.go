@@ -12,13 +12,15 @@ import (
 
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 )
 
 func docsLong() string {
 	return `Print the page of a check, a rule of verify or a command on the terminal, or the section
 about a field of airgap.yaml, an exit code or an error code of the registry. Any other
-words are searched for in all pages; a synonym also matches (docker finds podman).
+words, also a pasted error message, are searched for in all pages; a synonym also
+matches (docker finds podman). Korean words search the Korean pages.
 
 Without words the command serves the documentation to a browser on this computer, until
 Ctrl-C. From another computer, use SSH:
@@ -48,7 +50,7 @@ func docsCommand(a *app) *cobra.Command {
 		Example: "  airgap docs selinux\n  airgap docs network.port\n  airgap docs DENIED\n  airgap docs disk full\n  airgap docs \"airgap upgrade\"\n  airgap docs\n  airgap docs --language ko --file airgap.ko.html",
 		Args:    cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			b, err := docs.Read(cmp.Or(docs.Language(o.language), docs.EnvLanguage(os.Getenv)))
+			b, err := docs.Read(cmp.Or(docs.Language(o.language), docs.QueryLanguage(strings.Join(args, " ")), docs.EnvLanguage(os.Getenv)))
 			if err != nil {
 				return advice.Usagef("%v", err)
 			}
@@ -115,21 +117,19 @@ func showPages(a *app, b *docs.Documentation, name string) error {
 	})
 }
 
+// showHits prints the sections and rows that fit a query best.
 func showHits(a *app, b *docs.Documentation, query string) error {
-	hits := b.Search(query)
-	if len(hits) == 0 {
+	results := b.Search(query)
+	if len(results.Pages) == 0 {
 		var names []string
 		for _, p := range b.Pages {
 			names = append(names, path.Base(p.Name()))
 		}
 		return advice.Usagef("airgap docs: no page has %q%s (airgap docs --list lists all)", query, advice.DidYouMean(query, names))
 	}
-	return a.print(hits, func(w io.Writer) error {
-		for _, h := range hits {
-			if _, err := fmt.Fprintf(w, "airgap docs %s\n    %s\n    %s\n", h.Page, h.Section, h.Line); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	command := "airgap docs"
+	if b.Language != docs.EnvLanguage(os.Getenv) {
+		command += " --language " + string(b.Language)
+	}
+	return a.print(results, func(w io.Writer) error { return results.Write(w, command, ui.Width(os.Stdout, 100)) })
 }

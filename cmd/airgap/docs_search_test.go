@@ -9,8 +9,9 @@ import (
 func TestDocsSearches(t *testing.T) {
 	for _, test := range []struct{ args, want, problem string }{
 		{"docs disk full", "airgap docs checks/preflight/disk-space\n", ""},
-		{"docs docker", "airgap docs checks/preflight/rpm-conflict\n", ""},
-		{"docs docker --output json", `"page": "checks/preflight/rpm-conflict"`, ""},
+		{"docs podman", "airgap docs checks/preflight/rpm-conflict\n", ""},
+		{"docs docker", "airgap docs checks/preflight/runtime-present\n", ""},
+		{"docs docker --output json", `"page": "checks/preflight/runtime-present"`, ""},
 		{"docs swap", "# swap: ", ""},
 		{"docs qwertz", "", `no page has "qwertz"`},
 		{"docs disk full --list", "", "--list and --file are not for a single page"},
