@@ -92,7 +92,7 @@ func koreanQueries() []wanted {
 		{"노드가 NotReady 상태", firstThree, "trouble", "NotReady"},
 		{"이미지 풀 실패", firstThree, "trouble", "ImagePullBackOff"},
 		{"정전 후 설치 재개", firstThree, "trouble", "정전"},
-		{"시계가 안 맞아요", firstThree, "trouble", "시계가 틀렸다"},
+		{"시계가 안 맞아요", firstThree, "trouble", "시계가 맞지 않는다"},
 		{"업그레이드 되돌리기", firstThree, "trouble|commands/airgap-rollback", ""},
 		{"레지스트리 비밀번호", firstThree, "commands/airgap-registry-passwd", ""},
 		{"USB가 뽑혔어요", first, "trouble", "unfinished bundle"},
