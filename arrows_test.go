@@ -100,7 +100,7 @@ var allowed = map[string][]string{
 	"internal/enterprise": {},
 	"internal/exitcode":   {},
 	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/remote", "internal/settings",
-		"internal/ui", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry"},
+		"internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry"},
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},
@@ -116,10 +116,11 @@ var allowed = map[string][]string{
 	"internal/ui":         {"internal/advice"},
 	"internal/validity":   {},
 	"internal/version":    {},
+	"internal/yamlfault":  {},
 }
 
 var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/httpclient", "internal/listen", "internal/nevra",
-	"internal/output", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version"}
+	"internal/output", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
 const orchestration = "cluster/"

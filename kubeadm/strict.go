@@ -64,11 +64,7 @@ func (s strictReader) section(at *field.Path, kind string, fields map[string]any
 }
 
 func (s strictReader) unknown(at *field.Path, name, what string, known []string) *field.Error {
-	message := fmt.Sprintf("Kubernetes %s has no such %s", s.minor, what)
-	if near := advice.Nearest(name, known); near != "" {
-		message += "; did you mean " + near + "?"
-	}
-	return field.Invalid(at, name, message)
+	return field.Invalid(at, name, fmt.Sprintf("Kubernetes %s has no such %s", s.minor, what)+advice.DidYouMean(name, known))
 }
 
 // plain is the name of a type without its package: "KubeletConfiguration".

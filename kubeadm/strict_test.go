@@ -29,17 +29,17 @@ func TestStrict(t *testing.T) {
 		"the lab's": {labSection, nil},
 		"a section": {
 			overriding(`clusterConfiguration: {apiserver: {extraArgs: []}}`),
-			[]string{`kubernetes.overrides.clusterConfiguration.apiserver: Invalid value: "apiserver": ` + noField + `ClusterConfiguration; did you mean apiServer?`},
+			[]string{`kubernetes.overrides.clusterConfiguration.apiserver: Invalid value: "apiserver": ` + noField + `ClusterConfiguration; did you mean "apiServer"?`},
 		},
 		"a field": {
 			overriding(`kubelet: {maxPodz: 5}`),
-			[]string{`overrides.kubelet.maxPodz: Invalid value: "maxPodz": ` + noField + `KubeletConfiguration; did you mean maxPods?`},
+			[]string{`overrides.kubelet.maxPodz: Invalid value: "maxPodz": ` + noField + `KubeletConfiguration; did you mean "maxPods"?`},
 		},
 		"kube-proxy": {
 			overriding(`kubeProxy: {modee: nftables}`),
-			[]string{`kubeProxy.modee: Invalid value: "modee": ` + noField + `KubeProxyConfiguration; did you mean mode?`},
+			[]string{`kubeProxy.modee: Invalid value: "modee": ` + noField + `KubeProxyConfiguration; did you mean "mode"?`},
 		},
-		"case":         {overriding(`kubelet: {MaxPods: 5}`), []string{`did you mean maxPods?`}},
+		"case":         {overriding(`kubelet: {MaxPods: 5}`), []string{`did you mean "maxPods"?`}},
 		"nothing near": {overriding(`kubelet: {entirelyUnrelated: 5}`), []string{`no such field of KubeletConfiguration`}},
 		"all, deeply": {
 			overriding(`kubelet: {authentication: {webhook: {cacheTtl: 1m}}, maxPods: many}, kubeProxy: {conntrack: {maxPerCor: 0}, iptables: [a]}`),
@@ -79,7 +79,7 @@ func TestStrict(t *testing.T) {
 		"an argument's name": {
 			overriding(`clusterConfiguration: {apiServer: {extraArgs: [{name: event-tll, value: 2h}]}, controllerManager: {extraArgs: [{name: bind_address, value: a}]}}`),
 			[]string{
-				`apiServer.extraArgs[0].name: Invalid value: "event-tll": Kubernetes 1.36 has no such argument of kube-apiserver; did you mean event-ttl?`,
+				`apiServer.extraArgs[0].name: Invalid value: "event-tll": Kubernetes 1.36 has no such argument of kube-apiserver; did you mean "event-ttl"?`,
 				"write it as bind-address",
 			},
 		},
@@ -90,17 +90,17 @@ func TestStrict(t *testing.T) {
 		"a gate": {
 			overriding(`kubelet: {featureGates: {KubeletInUserNamespce: true, AllAlpha: true}}, kubeProxy: {featureGates: {Nope: true}}`),
 			[]string{
-				`kubelet.featureGates[KubeletInUserNamespce]: Invalid value: "KubeletInUserNamespce": ` + noGate + `did you mean KubeletInUserNamespace?`,
+				`kubelet.featureGates[KubeletInUserNamespce]: Invalid value: "KubeletInUserNamespce": ` + noGate + `did you mean "KubeletInUserNamespace"?`,
 				"kubeProxy.featureGates[Nope]",
 			},
 		},
 		"a gate of an argument": {
 			overriding(`clusterConfiguration: {scheduler: {extraArgs: [{name: feature-gates, value: "AllAlpha=true,kube:AllBetta=true"}]}}`),
-			[]string{`scheduler.extraArgs[0].value[AllBetta]: Invalid value: "AllBetta": ` + noGate + `did you mean AllBeta?`},
+			[]string{`scheduler.extraArgs[0].value[AllBetta]: Invalid value: "AllBetta": ` + noGate + `did you mean "AllBeta"?`},
 		},
 		"the audit policy": {
 			`{version: 1.36.3, audit: {policy: {rules: [{level: Metadata, resource: [{group: ""}]}]}}}`,
-			[]string{`audit.policy.rules[0].resource: Invalid value: "resource": ` + noField + `PolicyRule; did you mean resources?`},
+			[]string{`audit.policy.rules[0].resource: Invalid value: "resource": ` + noField + `PolicyRule; did you mean "resources"?`},
 		},
 		"an issuer": {
 			trusting(`isuer: {}, claimMappings: {username: {claim: sub, prefix: "sso:"}}`),

@@ -9,6 +9,7 @@ import (
 	"github.com/invopop/jsonschema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -31,7 +32,7 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	for _, id := range slices.Sorted(maps.Keys(c.Checks)) {
 		i := slices.IndexFunc(Checks(), func(check Check) bool { return check.is(id) })
 		if i < 0 {
-			all = append(all, field.Invalid(at.Child(id), id, "no check has this ID; airgap preflight --list lists all"))
+			all = append(all, field.Invalid(at.Child(id), id, "no check has this ID (airgap preflight --list lists all)"+advice.DidYouMean(id, IDs())))
 			continue
 		}
 		all = append(all, Checks()[i].validate(at.Child(id), c.Checks[id])...)

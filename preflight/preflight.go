@@ -18,6 +18,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // Status is the outcome of a check.
@@ -107,7 +109,16 @@ func Lookup(id string) (Check, error) {
 			return c, nil
 		}
 	}
-	return Check{}, fmt.Errorf("look up check %q: no such check (airgap preflight --list lists all)", id)
+	return Check{}, fmt.Errorf("look up check %q: no such check%s (airgap preflight --list lists all)", id, advice.DidYouMean(id, IDs()))
+}
+
+// IDs returns the IDs of all checks.
+func IDs() []string {
+	var ids []string
+	for _, c := range Checks() {
+		ids = append(ids, c.ID)
+	}
+	return ids
 }
 
 // Run applies the chosen checks to the facts.

@@ -26,8 +26,14 @@ func Values(file string, text []byte) (values map[string]any, notices []string, 
 		}
 		notices = append(notices, d.DuplicateKeys()...)
 	}
-	if values, err = loader.LoadValues(bytes.NewReader(text)); err != nil {
-		return nil, nil, fmt.Errorf("%s: expected a mapping of values: %s", file, oneLine(err.Error()))
+	values, err = loader.LoadValues(bytes.NewReader(text))
+	if err == nil {
+		return values, notices, nil
 	}
-	return values, notices, nil
+	for _, d := range documents {
+		if fault := d.Fault(); fault != nil {
+			return nil, nil, fmt.Errorf("%s: %w", d.At(), fault)
+		}
+	}
+	return nil, nil, fmt.Errorf("%s: expected a mapping of values: %s", file, oneLine(err.Error()))
 }

@@ -177,6 +177,8 @@ func TestParseErrors(t *testing.T) {
 		"kind: Database->kind: \"\"":                                      "resources[0].kind: expected",
 		"\">=3.0.0\"}->\"three\"}":                                        "resources[1].when: spec.version: \"three\"",
 		"source: its code->origin: its code":                              "unknown field \"origin\"",
+		"source: its code->sorce: its code":                               "unknown field \"sorce\"; did you mean \"source\"?",
+		"source: its code->source : its: code":                            "line ",
 		"name: database->name: [a]":                                       "rule.yaml: ",
 		"name: database->name: a\nname: b":                                "rule.yaml: ",
 	} {

@@ -17,6 +17,7 @@ import (
 
 	"airgap.dev/airgap/bundle/workload"
 	"airgap.dev/airgap/internal/reference"
+	"airgap.dev/airgap/internal/yamlfault"
 )
 
 // Rule lists the images that the pods of one operator pull.
@@ -107,12 +108,15 @@ func Parse(file string, text []byte) (Rule, error) {
 	}
 	plain, err := yaml.YAMLToJSONStrict(text) // a duplicate key is a mistake in the rule
 	if err != nil {
+		if fault := yamlfault.Find(text); fault != nil {
+			return rule, fmt.Errorf("%s: %w", file, fault)
+		}
 		return rule, fmt.Errorf("%s: %s", file, strings.Join(strings.Fields(err.Error()), " "))
 	}
 	d := json.NewDecoder(bytes.NewReader(plain))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&rule); err != nil {
-		return rule, fmt.Errorf("%s: %s", file, strings.TrimPrefix(err.Error(), "json: "))
+		return rule, fmt.Errorf("%s: %s", file, explain(text, err))
 	}
 	if err := rule.check(); err != nil {
 		return rule, fmt.Errorf("%s: %w", file, err)

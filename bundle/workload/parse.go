@@ -12,6 +12,8 @@ import (
 	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8syaml "sigs.k8s.io/yaml"
+
+	"airgap.dev/airgap/internal/yamlfault"
 )
 
 const (
@@ -112,7 +114,7 @@ func (d Document) json() (text []byte, notices []string, err error) {
 		return text, nil, nil
 	}
 	if err := CheckAliases(d.Text); err != nil {
-		return nil, nil, err
+		return nil, nil, d.explain(err)
 	}
 	text, strict := k8syaml.YAMLToJSONStrict(d.Text)
 	if strict == nil {
@@ -120,9 +122,28 @@ func (d Document) json() (text []byte, notices []string, err error) {
 	}
 	// The strict parser differs from the other only for duplicate keys.
 	if text, err = k8syaml.YAMLToJSON(d.Text); err != nil {
-		return nil, nil, oneLine(strict)
+		return nil, nil, d.explain(strict)
 	}
 	return text, d.duplicates(strict), nil
+}
+
+// Fault returns the syntax error of a document, with its line in the file; nil if a YAML parser
+// reads the document.
+func (d Document) Fault() error {
+	f := yamlfault.Find(d.Text)
+	if f == nil {
+		return nil
+	}
+	f.Line += max(d.Line, 1) - 1
+	return f
+}
+
+// explain prefers the syntax error of the document to the words of a parser.
+func (d Document) explain(err error) error {
+	if fault := d.Fault(); fault != nil {
+		return fault
+	}
+	return oneLine(err)
 }
 
 // oneLine returns the error of a YAML parser without line breaks and prefixes.

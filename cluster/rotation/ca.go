@@ -65,7 +65,7 @@ func Authority(ctx context.Context, o AuthorityOptions) (Replaced, error) {
 		return Replaced{}, err
 	}
 	if !slices.Contains(PodsPolicies(), o.Pods) {
-		return Replaced{}, advice.Usagef("--pods %q: want wait, restart or leave", o.Pods)
+		return Replaced{}, advice.Usagef("--pods %q: want wait, restart or leave%s", o.Pods, advice.DidYouMean(o.Pods, PodsPolicies()))
 	}
 	if err := hostcheck.MustBeRoot("certs rotate-ca"); err != nil {
 		return Replaced{}, err
@@ -144,7 +144,7 @@ func findCA(name string) (pki.CA, error) {
 	if i := slices.IndexFunc(all, func(a pki.CA) bool { return a.Name == name }); i >= 0 {
 		return all[i], nil
 	}
-	return pki.CA{}, advice.Usagef("--only %q: want one of %s", name, strings.Join(Authorities(), ", "))
+	return pki.CA{}, advice.Usagef("--only %q: want one of %s%s", name, strings.Join(Authorities(), ", "), advice.DidYouMean(name, Authorities()))
 }
 
 // rotatableCAs returns the CAs of kubeadm and of the registries.

@@ -16,7 +16,7 @@ func SplitSkip(ids []string) (checks, rules []string, err error) {
 		_, noCheck := preflight.Lookup(id)
 		isRule := slices.ContainsFunc(all, func(r verify.RuleInfo) bool { return r.ID == id })
 		if noCheck != nil && !isRule {
-			return nil, nil, advice.Usagef("--skip %s: there is no such check, and no such rule (airgap preflight --list and airgap verify --list have all)", id)
+			return nil, nil, advice.Usagef("--skip %s: there is no such check, and no such rule%s (airgap preflight --list and airgap verify --list have all)", id, advice.DidYouMean(id, append(preflight.IDs(), ruleIDs(all)...)))
 		}
 		if noCheck == nil {
 			checks = append(checks, id)

@@ -15,7 +15,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if cmd.HasAvailableSubCommands() {
-		return usageError(cmd, fmt.Errorf("%s: unknown command %q", cmd.CommandPath(), args[0]))
+		return usageError(cmd, fmt.Errorf("%s: unknown command %q%s", cmd.CommandPath(), args[0], nearCommand(cmd, args[0])))
 	}
 	return usageError(cmd, fmt.Errorf("%s: unexpected argument %q", cmd.CommandPath(), args[0]))
 }
@@ -27,7 +27,11 @@ func oneArg(name string) cobra.PositionalArgs {
 		if len(args) == 1 {
 			return nil
 		}
-		return usageError(cmd, fmt.Errorf("%s: expected one argument, %s, got %d", cmd.CommandPath(), name, len(args)))
+		near := ""
+		if len(args) > 0 {
+			near = nearCommand(cmd, args[0]) // airgap upgrade ndoe ADDRESS:PORT
+		}
+		return usageError(cmd, fmt.Errorf("%s: expected one argument, %s, got %d%s", cmd.CommandPath(), name, len(args), near))
 	}
 }
 

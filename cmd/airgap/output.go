@@ -154,5 +154,5 @@ func oneOf(flag, value string, allowed ...string) error {
 	if slices.Contains(allowed, value) {
 		return nil
 	}
-	return advice.Usagef("--%s %q: expected one of %s", flag, value, strings.Join(allowed, ", "))
+	return advice.Usagef("--%s %q: expected one of %s%s", flag, value, strings.Join(allowed, ", "), advice.DidYouMean(value, allowed))
 }

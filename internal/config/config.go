@@ -23,6 +23,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
@@ -135,12 +136,14 @@ func (c *Cluster) ControlPlanes() []Node {
 
 // Node is the node with that name.
 func (c *Cluster) Node(name string) (Node, error) {
+	var names []string
 	for _, n := range c.Nodes {
 		if n.Name == name {
 			return n, nil
 		}
+		names = append(names, n.Name)
 	}
-	return Node{}, fmt.Errorf("find node %q: %w", name, errNoNode)
+	return Node{}, fmt.Errorf("find node %q: %w%s", name, errNoNode, advice.DidYouMean(name, names))
 }
 
 var errNoNode = errors.New("airgap.yaml has no node of that name")

@@ -58,11 +58,11 @@ func TestProblems(t *testing.T) {
 		old, new string
 		want     []string // parts of one line of the error
 	}{
-		"unknown field":       {"podSubnet:", "podSubnett:", []string{"airgap.yaml:7:3:", "kubernetes.podSubnett", "unknown field", "podSubnet"}},
+		"unknown field":       {"podSubnet:", "podSubnett:", []string{"airgap.yaml:7:3:", "kubernetes.podSubnett", "unknown field", `did you mean "podSubnet"?`}},
 		"unknown at the top":  {"network:", "networking:", []string{"airgap.yaml:23:1:", "networking: unknown field", "network,"}},
 		"unknown in a list":   {"roles: [worker]", "role: worker", []string{"nodes[1].role: unknown field", "roles"}},
 		"number for a string": {`version: "1.36.3"`, "version: 1.36", []string{"airgap.yaml:5:12:", "kubernetes.version", "want string such as 1.36.3, got number", "quotes"}},
-		"wrong enum":          {"[worker]", "[wroker]", []string{"airgap.yaml:18:13:", "nodes[1].roles[0]", "want one of control-plane, worker, gpu", "wroker"}},
+		"wrong enum":          {"[worker]", "[wroker]", []string{"airgap.yaml:18:13:", "nodes[1].roles[0]", "want one of control-plane, worker, gpu", `"wroker"; did you mean "worker"?`}},
 		"gpu, no worker":      {"[worker]", "[gpu]", []string{"nodes[1].roles", "worker too"}},
 		"string for a list":   {"[worker]", "worker", []string{"airgap.yaml:18:12:", "nodes[1].roles", "want array, got string"}},
 		"missing field":       {"    address: 10.0.0.12\n", "", []string{"airgap.yaml:16:5:", "nodes[1].address: missing"}},
@@ -122,7 +122,12 @@ func TestProblems(t *testing.T) {
 		"manifest, password": {"https://web.example", "https://u:hunter2@web.example", []string{"addons[1].manifests[1]", "password inside a URL"}},
 		"values, a password": {"replicas: 2", "adminPassword: hunter2", []string{"addons[0].values.adminPassword", "inline credential"}},
 		"images, no source":  {"  list:\n", "  manifests: ['']\n  list:\n", []string{"images.manifests[0]", "want a path or an https URL"}},
-		"tab":                {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:", "tab character"}},
+		"tab":                {"  podSubnet", "\tpodSubnet", []string{"airgap.yaml:7:1: the line is indented with a tab: YAML accepts only spaces"}},
+		"no-break space":     {"kind: Cluster\n", "kind: Cluster\n\u00a0port: 1\n", []string{"airgap.yaml:3:1:", "unknown field; the line is indented with a character that only looks like a space"}},
+		"wrong indentation":  {"  podSubnet", "   podSubnet", []string{"airgap.yaml:7:1: the indentation does not fit"}},
+		"not UTF-8":          {"kind: Cluster\n", "kind: Cluster # \xc7\xd1\n", []string{"airgap.yaml:2:1: the text is not UTF-8"}},
+		"nothing near":       {"podSubnet:", "zebra:", []string{"kubernetes.zebra: unknown field; known here:"}},
+		"audit level":        {"  podSubnet:", "  audit: {policy: {rules: [{level: Metdata}]}}\n  podSubnet:", []string{`did you mean "Metadata"?`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			text := full(t)
@@ -175,7 +180,7 @@ func TestOverridesOfAnOlderAirgap(t *testing.T) {
 		t.Fatal("no error")
 	}
 	for _, want := range [][]string{
-		{"airgap.yaml:12:", "kubernetes.overrides.kubelet.maxPodz", "did you mean maxPods?"},
+		{"airgap.yaml:12:", "kubernetes.overrides.kubelet.maxPodz", `did you mean "maxPods"?`},
 		{"airgap.yaml:13:", "kubernetes.overrides.clusterConfiguration.apiServer.extraArgs[0]", "use kubernetes.authentication.jwt"},
 	} {
 		if !lineWith(err.Error(), want) {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+
+	"airgap.dev/airgap/internal/yamlfault"
 )
 
 // document is a parsed YAML file that remembers where everything stands.
@@ -25,7 +27,7 @@ func parse(file string, data []byte) (document, error) {
 	if err := dec.Decode(&doc); errors.Is(err, io.EOF) {
 		return document{}, Problems{{File: file, Line: 1, Column: 1, Message: "the file is empty; `airgap bundle --help` shows the smallest one"}}
 	} else if err != nil {
-		return document{}, syntax(file, err)
+		return document{}, faulty(file, data, err)
 	}
 	d := document{file, doc.Content[0]}
 	if d.root.Kind != yaml.MappingNode {
@@ -34,12 +36,20 @@ func parse(file string, data []byte) (document, error) {
 	if err := dec.Decode(&more); err == nil {
 		return document{}, Problems{d.problem(&more, "", "a second YAML document; want exactly one")}
 	} else if !errors.Is(err, io.EOF) {
-		return document{}, syntax(file, err)
+		return document{}, faulty(file, data, err)
 	}
 	return d, nil
 }
 
 var yamlLine = regexp.MustCompile(`line (\d+): `)
+
+// faulty turns a syntax error into a problem at the line of the mistake.
+func faulty(file string, data []byte, err error) Problems {
+	if f := yamlfault.Find(data); f != nil {
+		return Problems{{File: file, Line: f.Line, Column: 1, Message: f.Message}}
+	}
+	return syntax(file, err)
+}
 
 // syntax turns yaml.v3's message, which knows the line only, into a problem.
 func syntax(file string, err error) Problems {

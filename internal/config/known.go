@@ -6,16 +6,22 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/yamlfault"
 )
 
 // known lists the fields that may stand at a path, for the message about an
-// unknown one: "; known here: name, address, roles".
-func known(path []string) string {
+// unknown one, with the nearest: `; known here: name, address, roles; did you mean "name"?`.
+func known(path []string, unknown string) string {
+	if strings.TrimSpace(unknown) != unknown {
+		return "; " + yamlfault.WideSpace
+	}
 	names := slices.Sorted(maps.Keys(fieldAt(path).Properties))
 	if len(names) == 0 {
 		return ""
 	}
-	return "; known here: " + strings.Join(names, ", ")
+	return "; known here: " + strings.Join(names, ", ") + advice.DidYouMean(unknown, names)
 }
 
 // suchAs names a field's examples: " such as 20GB or 512MiB".

@@ -13,6 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // Schema is the JSON Schema (draft 2020-12) of airgap.yaml, made from the Go
@@ -97,7 +99,7 @@ func (d document) explain(e *validator.ValidationError) Problems {
 		var ps Problems
 		for _, name := range k.Properties {
 			path := append(slices.Clone(at), name)
-			p := d.problem(d.at(path, true), join(path), "unknown field%s", known(at))
+			p := d.problem(d.at(path, true), join(path), "unknown field%s", known(at, name))
 			p.unknown = true
 			ps = append(ps, p)
 		}
@@ -116,7 +118,7 @@ func (d document) explain(e *validator.ValidationError) Problems {
 		}
 		return ps
 	case *kind.Enum:
-		return Problems{d.problem(node, join(at), "want one of %s, got %q", list(k.Want), fmt.Sprint(k.Got))}
+		return Problems{d.problem(node, join(at), "want one of %s, got %q%s", strings.Join(words(k.Want), ", "), fmt.Sprint(k.Got), advice.DidYouMean(fmt.Sprint(k.Got), words(k.Want)))}
 	case *kind.Const:
 		return Problems{d.problem(node, join(at), "want %v, got %q", k.Want, fmt.Sprint(k.Got))}
 	default:
@@ -132,10 +134,10 @@ func quoteHint(k *kind.Type) string {
 	return ""
 }
 
-func list(values []any) string {
-	words := make([]string, len(values))
+func words(values []any) []string {
+	all := make([]string, len(values))
 	for i, v := range values {
-		words[i] = fmt.Sprint(v)
+		all[i] = fmt.Sprint(v)
 	}
-	return strings.Join(words, ", ")
+	return all
 }

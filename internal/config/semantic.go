@@ -1,9 +1,12 @@
 package config
 
 import (
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // semantic adds the places of the problems that the sections found in their values. It leaves
@@ -17,9 +20,24 @@ func (d document) semantic(errs field.ErrorList, known Problems) Problems {
 		if spoiled(keys, known) || !alone && d.echo(e, keys) {
 			continue
 		}
-		found = append(found, d.problem(d.at(keys, false), e.Field, "%s", e.ErrorBody()))
+		found = append(found, d.problem(d.at(keys, false), e.Field, "%s%s", e.ErrorBody(), supported(e)))
 	}
 	return found
+}
+
+var quoted = regexp.MustCompile(`"([^"]*)"`)
+
+// supported suggests the nearest of the values that a section accepts.
+func supported(e *field.Error) string {
+	value, is := e.BadValue.(string)
+	if e.Type != field.ErrorTypeNotSupported || !is {
+		return ""
+	}
+	var values []string
+	for _, m := range quoted.FindAllStringSubmatch(e.Detail, -1) {
+		values = append(values, m[1])
+	}
+	return advice.DidYouMean(value, values)
 }
 
 // spoiled reports whether the value at keys, or a part of it, has a wrong shape:

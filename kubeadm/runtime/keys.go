@@ -58,7 +58,7 @@ func misspelt(at *field.Path, table string, settings map[string]any, known map[s
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		at := at.Key(name)
 		if near := advice.Nearest(name, known[table]); near != "" && !slices.Contains(known[table], name) {
-			errs = append(errs, field.Invalid(at, name, fmt.Sprintf("the runtime would ignore it; did you mean %s?", near)))
+			errs = append(errs, field.Invalid(at, name, fmt.Sprintf("the runtime would ignore it; did you mean %q?", near)))
 			continue
 		}
 		if inner, is := settings[name].(map[string]any); is {

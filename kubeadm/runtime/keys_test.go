@@ -72,14 +72,14 @@ func TestMisspeltRuntimeSettings(t *testing.T) {
 		"all at once": {Config{}, `plugin = {a = 1}
 			plugins = {"io.containerd.cri.v1.runtime" = {restrict_oom_score = true, containerd = {default_runtime_nam = "runc", runtimes = {runc2 = {runtime_typ = "x"}}}}, "io.containerd.cri.v1.image" = {}}`,
 			[]string{
-				`overrides[plugin]: Invalid value: "plugin": the runtime would ignore it; did you mean plugins?`,
-				"did you mean io.containerd.cri.v1.images?",
-				"did you mean default_runtime_name?",
-				"did you mean restrict_oom_score_adj?",
+				`overrides[plugin]: Invalid value: "plugin": the runtime would ignore it; did you mean "plugins"?`,
+				`did you mean "io.containerd.cri.v1.images"?`,
+				`did you mean "default_runtime_name"?`,
+				`did you mean "restrict_oom_score_adj"?`,
 			}},
 		"of a newer version": {Config{}, `plugins = {"io.containerd.cri.v1.runtime" = {entirely_new_setting = true}, "com.bank.own.v1" = {a = 1}}`, nil},
-		"1.7":                {Config{Version: "1.7.35"}, `plugins = {"io.containerd.grpc.v1.cri" = {sandbox_imag = "a"}}`, []string{"did you mean sandbox_image?"}},
-		"CRI-O":              {Config{Name: "crio"}, `crio = {runtime = {pids_limitt = 1, runtimes = {runk = {}}}, imag = {}}`, []string{"did you mean image?", "did you mean pids_limit?"}},
+		"1.7":                {Config{Version: "1.7.35"}, `plugins = {"io.containerd.grpc.v1.cri" = {sandbox_imag = "a"}}`, []string{`did you mean "sandbox_image"?`}},
+		"CRI-O":              {Config{Name: "crio"}, `crio = {runtime = {pids_limitt = 1, runtimes = {runk = {}}}, imag = {}}`, []string{`did you mean "image"?`, `did you mean "pids_limit"?`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.runtime.Default("1.36.3")
