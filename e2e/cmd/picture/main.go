@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -56,14 +57,21 @@ func record(ctx context.Context, command []string) ([]string, error) {
 		}
 		return strings.TrimRight(string(out), "\n"), nil
 	}
-	start := []string{"new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), ";", "set", "remain-on-exit", "on", ";", "respawn-pane", "-k"}
+	dir, err := os.MkdirTemp("", "picture")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	status := filepath.Join(dir, "status") // tmux sometimes loses the exit status of a pane's command
+	start := []string{"new-session", "-d", "-x", strconv.Itoa(columns), "-y", strconv.Itoa(rows), ";", "set", "remain-on-exit", "on", ";", "respawn-pane", "-k",
+		"sh", "-c", `"$@"; echo $? >"$0"`, status}
 	if _, err := tmux(append(start, command...)...); err != nil {
 		return nil, err
 	}
 	defer exec.Command("tmux", "-L", socket, "kill-server").Run()
 	var frames []string
 	for {
-		dead, err := tmux("display-message", "-p", "#{pane_dead}:#{pane_dead_status}")
+		dead, err := tmux("display-message", "-p", "#{pane_dead}")
 		if err != nil {
 			return nil, err
 		}
@@ -71,9 +79,10 @@ func record(ctx context.Context, command []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		if code, ended := strings.CutPrefix(dead, "1:"); ended && code != "" { // tmux sets both, but not at the same time
-			if code != "0" {
-				return nil, fmt.Errorf("%s ended with %s:\n%s", strings.Join(command, " "), code, screen)
+		if dead == "1" {
+			code, err := os.ReadFile(status)
+			if err != nil || string(code) != "0\n" {
+				return nil, fmt.Errorf("%s ended with %q, %v:\n%s", strings.Join(command, " "), code, err, screen)
 			}
 			return append(frames, withoutEnd(screen)), nil
 		}
