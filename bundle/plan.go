@@ -233,7 +233,9 @@ func each[T, R any](ctx context.Context, task string, items []T, progress ui.Pro
 			if errs[i] = ctx.Err(); errs[i] == nil {
 				results[i], errs[i] = do(ctx, item)
 			}
-			t.Add(1)
+			if errs[i] == nil && ctx.Err() == nil { // a cancelled guess reports no error
+				t.Add(1)
+			}
 			return nil
 		})
 	}
