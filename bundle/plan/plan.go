@@ -42,10 +42,14 @@ type Options struct {
 // compatible, the error is a usage error (advice.IsUsage).
 func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	c, dir := o.Cluster, filepath.Dir(o.File)
-	surveyed, err := readSurveys(ctx, o.Facts)
+	surveys, err := readSurveys(ctx, o.Facts)
 	if err != nil {
 		return nil, err
 	}
+	if err := checkHosts(c, o.Facts, surveys, p); err != nil {
+		return nil, err
+	}
+	surveyed := factsOf(surveys)
 	gpus, err := checkCompatibility(c, surveyed, time.Now(), p)
 	if err != nil {
 		return nil, err
