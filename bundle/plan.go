@@ -99,7 +99,7 @@ func NewPlan(ctx context.Context, c *fetch.Client, r Request, progress ui.Progre
 		err = p.Lock.checkSizes()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("plan bundle: %w", err)
+		return nil, fmt.Errorf("plan bundle: %w", groupUnreachable(err))
 	}
 	if err := p.makeDelta(r.Base); err != nil {
 		return nil, fmt.Errorf("plan delta: %w", err)

@@ -65,10 +65,14 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	if assumed := r.Packages.Assumed; len(assumed) > 0 {
 		p.Say("warning: --facts has no facts for %s, by host name or address; airgap assumes a minimal installation", strings.Join(assumed, ", "))
 	}
-	if err := checkNetworkSource(ctx, client, c, dir); err != nil {
-		return nil, err
+	source := checkNetworkSource(ctx, client, c, dir)
+	if source != nil && fetch.UnreachableIn(source) == nil {
+		return nil, source
 	}
 	result, err := bundle.NewPlan(ctx, client, *r, p)
+	if err == nil {
+		err = source // otherwise the plan reports this server, with all others
+	}
 	if err != nil {
 		return nil, trustChanged(runtimeConflict(c, err))
 	}
