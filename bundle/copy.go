@@ -155,8 +155,11 @@ func (c *copier) copyParts(ctx context.Context, task ui.Task) error {
 	var damage damageList
 	err := c.from.eachRun(ctx, func(buf []byte, k int64) error {
 		part, from, size := c.from.chunks.locate(k)
-		task.Add(size)
-		return damage.note(c.copyChunk(buf[:size], k, part, from))
+		err := c.copyChunk(buf[:size], k, part, from)
+		if err == nil {
+			task.Add(size)
+		}
+		return damage.note(err)
 	})
 	if err := errors.Join(err, damage.err()); err != nil {
 		return err

@@ -99,7 +99,7 @@ func NewPlan(ctx context.Context, c *fetch.Client, r Request, progress ui.Progre
 		err = p.Lock.checkSizes()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("plan bundle: %w", err)
+		return nil, fmt.Errorf("plan bundle: %w", groupUnreachable(err))
 	}
 	if err := p.makeDelta(r.Base); err != nil {
 		return nil, fmt.Errorf("plan delta: %w", err)
@@ -233,7 +233,9 @@ func each[T, R any](ctx context.Context, task string, items []T, progress ui.Pro
 			if errs[i] = ctx.Err(); errs[i] == nil {
 				results[i], errs[i] = do(ctx, item)
 			}
-			t.Add(1)
+			if errs[i] == nil && ctx.Err() == nil { // a cancelled guess reports no error
+				t.Add(1)
+			}
 			return nil
 		})
 	}

@@ -40,8 +40,11 @@ func (b *Bundle) verifyChunks(ctx context.Context, task ui.Task) error {
 	var damage damageList
 	err := b.eachRun(ctx, func(buf []byte, k int64) error {
 		_, _, size := b.chunks.locate(k)
+		if err := damage.note(b.chunks.verify(k, buf)); err != nil {
+			return err
+		}
 		task.Add(size)
-		return damage.note(b.chunks.verify(k, buf))
+		return nil
 	})
 	return errors.Join(err, damage.err())
 }

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net/netip"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
@@ -50,16 +48,10 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, gpus map[str
 	return r, nil
 }
 
-// unsurveyed returns the nodes without facts. Facts belong to a node with the same host name,
-// with or without a domain, or with the same address.
+// unsurveyed returns the nodes without facts.
 func unsurveyed(c *config.Cluster, surveyed []*preflight.Facts) (names []string) {
 	for _, n := range c.Nodes {
-		of := func(f *preflight.Facts) bool {
-			return f.Host == n.Name || strings.HasPrefix(f.Host, n.Name+".") || slices.ContainsFunc(f.Links, func(l preflight.Link) bool {
-				return slices.ContainsFunc(l.Addresses, func(a netip.Prefix) bool { return a.Addr().String() == n.Address })
-			})
-		}
-		if !slices.ContainsFunc(surveyed, of) {
+		if !slices.ContainsFunc(surveyed, func(f *preflight.Facts) bool { return belongs(f, n) }) {
 			names = append(names, n.Name)
 		}
 	}
@@ -67,7 +59,7 @@ func unsurveyed(c *config.Cluster, surveyed []*preflight.Facts) (names []string)
 }
 
 // readSurveys reads the facts of all servers in dir; none if dir is "".
-func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
+func readSurveys(ctx context.Context, dir string) ([]survey, error) {
 	if dir == "" {
 		return nil, nil
 	}
@@ -83,13 +75,13 @@ func readSurveys(ctx context.Context, dir string) ([]*preflight.Facts, error) {
 		return nil, advice.Add(fmt.Errorf("read facts: %s has no files *.facts.yaml, *.survey or *.survey.gz", dir),
 			"run airgap survey --file NAME.facts.yaml on each server, and copy the files to this directory")
 	}
-	var all []*preflight.Facts
+	var all []survey
 	for _, f := range files {
 		facts, err := LoadFacts(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, facts)
+		all = append(all, survey{f, facts})
 	}
 	return all, nil
 }

@@ -107,7 +107,7 @@ func checkImages(objects []*unstructured.Unstructured, l bundle.Lock) error {
 func plannedProxyMode(c *config.Cluster, surveyed []*preflight.Facts) string {
 	assumed, _ := preflight.Assumed(c.Packages.OS)
 	for _, f := range append(slices.Clone(surveyed), assumed) {
-		if f != nil && (f == assumed || f.Host == c.Master().Name) {
+		if f != nil && (f == assumed || belongs(f, c.Master())) {
 			return c.Kubernetes.ProxyMode(runtime.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release})
 		}
 	}

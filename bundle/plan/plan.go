@@ -42,10 +42,14 @@ type Options struct {
 // compatible, the error is a usage error (advice.IsUsage).
 func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	c, dir := o.Cluster, filepath.Dir(o.File)
-	surveyed, err := readSurveys(ctx, o.Facts)
+	surveys, err := readSurveys(ctx, o.Facts)
 	if err != nil {
 		return nil, err
 	}
+	if err := checkHosts(c, o.Facts, surveys, p); err != nil {
+		return nil, err
+	}
+	surveyed := factsOf(surveys)
 	gpus, err := checkCompatibility(c, surveyed, time.Now(), p)
 	if err != nil {
 		return nil, err
@@ -61,10 +65,14 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	if assumed := r.Packages.Assumed; len(assumed) > 0 {
 		p.Say("warning: --facts has no facts for %s, by host name or address; airgap assumes a minimal installation", strings.Join(assumed, ", "))
 	}
-	if err := checkNetworkSource(ctx, client, c, dir); err != nil {
-		return nil, err
+	source := checkNetworkSource(ctx, client, c, dir)
+	if source != nil && fetch.UnreachableIn(source) == nil {
+		return nil, source
 	}
 	result, err := bundle.NewPlan(ctx, client, *r, p)
+	if err == nil {
+		err = source // otherwise the plan reports this server, with all others
+	}
 	if err != nil {
 		return nil, trustChanged(runtimeConflict(c, err))
 	}

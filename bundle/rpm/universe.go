@@ -8,8 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
+	"sync"
 
 	"airgap.dev/airgap/internal/nevra"
 )
@@ -24,21 +23,23 @@ type universe struct {
 	scanned   map[string]bool // paths already searched in filelists
 }
 
-// readUniverse reads all repositories in parallel. Problems are sentences about the
+// readUniverse reads all repositories in parallel, and reports the errors of all. Problems are sentences about the
 // requested module streams.
 func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, problems []string, err error) {
 	u = &universe{
 		sources: make([]*source, len(req.Repositories)), byName: map[string][]*entry{},
 		provides: map[string][]*entry{}, files: map[string][]*entry{}, obsoletes: map[string][]*entry{}, scanned: map[string]bool{},
 	}
-	group, ctx := errgroup.WithContext(ctx)
+	var group sync.WaitGroup
+	errs := make([]error, len(req.Repositories))
 	for i, r := range req.Repositories {
-		group.Go(func() (err error) {
-			u.sources[i], err = readSource(ctx, f, r, req.seen(r.Name), req.OS, req.Arch)
-			return err
-		})
+		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req.seen(r.Name), req.OS, req.Arch) })
 	}
-	if err := group.Wait(); err != nil {
+	group.Wait()
+	if ctx.Err() != nil {
+		return nil, nil, context.Cause(ctx)
+	}
+	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
 	all := modules{defaults: map[string]string{}}

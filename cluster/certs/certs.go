@@ -42,7 +42,11 @@ func Here() (List, error) {
 	if err := hostcheck.MustBeRoot("certs"); err != nil {
 		return nil, err
 	}
-	return Of(site.ThisMachine().Host)
+	list, err := Of(site.ThisMachine().Host)
+	if err == nil && len(list) == 0 { // a cluster that airgap did not install has certificates, too
+		err = site.MustBeInstalled("certs")
+	}
+	return list, err
 }
 
 // Write prints the list with the remaining days.

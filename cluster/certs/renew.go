@@ -46,7 +46,7 @@ func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := hostcheck.MustBeRoot("certs renew"); err != nil {
+	if err := hostcheck.MustBeInstalled("certs renew"); err != nil {
 		return nil, err
 	}
 	m := site.ThisMachine()

@@ -18,14 +18,14 @@ import (
 type AllOptions struct {
 	hostcheck.Options
 
-	Page    string // file to write for the network's owners; "": none
+	Page    measure.File // the page of the network administrators
 	Console ui.Console
 }
 
 // Judge runs the preflight checks on all hosts of airgap.yaml through SSH, and between them. It runs on the first
 // host. If a report does not pass, the error is a preflight.ReportsError.
 func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
-	if err := cmp.Or(hostcheck.MustBeRoot("preflight --all-hosts"), site.CheckLater("--network-page", o.Page)); err != nil {
+	if err := cmp.Or(hostcheck.MustBeRoot("preflight --all-hosts"), o.Page.Check()); err != nil {
 		return nil, err
 	}
 	v, t, err := site.OpenWhole(o.Dir, o.Keys)
@@ -65,7 +65,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := measure.WritePage(s, o.Page, m); err != nil {
+	if err := o.Page.Write(s, m); err != nil {
 		return nil, err
 	}
 	between, err := hostcheck.JudgeBetween(ctx, s, m, o.Choice)

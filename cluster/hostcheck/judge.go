@@ -92,6 +92,11 @@ func MustBeRoot(verb string) error {
 	return nil
 }
 
+// MustBeInstalled returns an error if airgap is not installed on this host, or the user is not root.
+func MustBeInstalled(command string) error {
+	return cmp.Or(site.MustBeInstalled(command), MustBeRoot(command))
+}
+
 // Want returns the requirements of the site for this host. stored means that the store already has the bundle.
 func Want(s *site.Site, stored bool) (preflight.Want, error) {
 	began, lastRun, err := begunHere()

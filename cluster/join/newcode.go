@@ -14,6 +14,9 @@ import (
 
 // TokenFor is codeLine for this host's cluster.
 func TokenFor(ctx context.Context, keys []string, name string, console ui.Console) (Line, error) {
+	if err := site.MustBeInstalled("join --new-token"); err != nil {
+		return Line{}, err
+	}
 	s, err := site.Stored(keys, "")
 	if err != nil {
 		return Line{}, err

@@ -34,14 +34,14 @@ type ListenOptions struct {
 	Node    string        // name of this host in airgap.yaml; "": found by its addresses
 	Port    int           // TCP port on which this host listens
 	Wait    time.Duration // maximum time for the other hosts to connect
-	Page    string        // file for the page of the network administrators; "": none
+	Page    File          // the page of the network administrators
 	Console ui.Console
 }
 
 // Listen waits for the other hosts, measures between all of them, and runs the checks between hosts. If a check
 // fails, the error is a preflight.ReportError.
 func Listen(ctx context.Context, o ListenOptions) (preflight.Report, error) {
-	if err := cmp.Or(hostcheck.MustBeRoot("netprobe listen"), site.CheckLater("--network-page", o.Page)); err != nil {
+	if err := cmp.Or(hostcheck.MustBeRoot("netprobe listen"), o.Page.Check()); err != nil {
 		return preflight.Report{}, err
 	}
 	b, _, err := site.Open(o.Dir, o.Keys)
@@ -58,7 +58,7 @@ func Listen(ctx context.Context, o ListenOptions) (preflight.Report, error) {
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	if err := WritePage(s, o.Page, m); err != nil {
+	if err := o.Page.Write(s, m); err != nil {
 		return preflight.Report{}, err
 	}
 	report, err := hostcheck.JudgeBetween(ctx, s, m, preflight.Choice{})

@@ -28,20 +28,41 @@ const (
 
 // Page returns the page for the airgap.yaml in a file, in a language, without measurements.
 func Page(file, language string) (*netprobe.Page, error) {
-	in := netprobe.Language(language)
-	if !slices.Contains(netprobe.Languages(), in) {
-		return nil, advice.Usagef("write the page about the network: --language %s is not supported, use en or ko", language)
+	if err := CheckLanguage(language); err != nil {
+		return nil, err
 	}
 	c, _, err := config.Load(file)
 	if err != nil {
 		return nil, config.Advise(err)
 	}
-	return newPage(c, in), nil
+	return newPage(c, netprobe.Language(language)), nil
 }
 
-// WritePage writes the page with the results of the measurement to file. It writes nothing if file is "".
-func WritePage(s *site.Site, file string, m *netprobe.Matrix) error {
-	if file == "" {
+// CheckLanguage returns an error for a language that the page does not have.
+func CheckLanguage(language string) error {
+	if !slices.Contains(netprobe.Languages(), netprobe.Language(language)) {
+		return advice.Usagef("write the page about the network: --language %s is not supported, use en or ko", language)
+	}
+	return nil
+}
+
+// File is the file for the page of the network administrators.
+type File struct {
+	Path     string // "": none
+	Language string // of the page; required with Path
+}
+
+// Check returns an error if the page cannot be written later.
+func (f File) Check() error {
+	if f.Path == "" {
+		return nil
+	}
+	return cmp.Or(CheckLanguage(f.Language), site.CheckLater("--network-page", f.Path))
+}
+
+// Write writes the page with the results of the measurement. It writes nothing if the path is "".
+func (f File) Write(s *site.Site, m *netprobe.Matrix) error {
+	if f.Path == "" {
 		return nil
 	}
 	can, err := hostcheck.CanChoose(s)
@@ -56,13 +77,13 @@ func WritePage(s *site.Site, file string, m *netprobe.Matrix) error {
 	default:
 		c.Network.Encapsulation = cni.Native
 	}
-	page := newPage(&c, netprobe.English)
+	page := newPage(&c, netprobe.Language(f.Language))
 	page.Measure(m, needs)
 	var b bytes.Buffer
 	if err := page.HTML(&b); err != nil {
 		return err
 	}
-	if err := host.WriteFile(file, b.Bytes(), 0o644); err != nil {
+	if err := host.WriteFile(f.Path, b.Bytes(), 0o644); err != nil {
 		return fmt.Errorf("write the page about the network: %w", err)
 	}
 	return nil

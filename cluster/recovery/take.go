@@ -23,7 +23,7 @@ type TakeOptions struct {
 
 // Take backs up this host's control plane.
 func Take(ctx context.Context, o TakeOptions) (Taken, error) {
-	if err := hostcheck.MustBeRoot("backup"); err != nil {
+	if err := hostcheck.MustBeInstalled("backup"); err != nil {
 		return Taken{}, err
 	}
 	if o.Keep < 0 {

@@ -34,7 +34,7 @@ type Options struct {
 
 // Run removes a node from the cluster.
 func Run(ctx context.Context, o Options) (Result, error) {
-	if err := hostcheck.MustBeRoot("remove"); err != nil {
+	if err := hostcheck.MustBeInstalled("remove"); err != nil {
 		return Result{}, err
 	}
 	release, err := hostcheck.LockHost()
@@ -84,7 +84,7 @@ type removal struct {
 // begin reads the node, logs in to the other hosts, and returns an error if the removal would damage the
 // cluster. Nothing is changed.
 func begin(ctx context.Context, o Options) (*removal, error) {
-	if err := hostcheck.MustBeRoot("remove"); err != nil {
+	if err := hostcheck.MustBeInstalled("remove"); err != nil {
 		return nil, err
 	}
 	s, err := site.Installed(ctx, o.Keys)

@@ -67,7 +67,7 @@ func Authority(ctx context.Context, o AuthorityOptions) (Replaced, error) {
 	if !slices.Contains(PodsPolicies(), o.Pods) {
 		return Replaced{}, advice.Usagef("--pods %q: want wait, restart or leave%s", o.Pods, advice.DidYouMean(o.Pods, PodsPolicies()))
 	}
-	if err := hostcheck.MustBeRoot("certs rotate-ca"); err != nil {
+	if err := hostcheck.MustBeInstalled("certs rotate-ca"); err != nil {
 		return Replaced{}, err
 	}
 	m := site.ThisMachine()

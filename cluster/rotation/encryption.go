@@ -26,7 +26,7 @@ type NewKey struct{ encryption.Rotated }
 
 // EncryptionKey encrypts all Secrets with a new key, or follows the host that leads the rotation.
 func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
-	if err := hostcheck.MustBeRoot("encryption rotate"); err != nil {
+	if err := hostcheck.MustBeInstalled("encryption rotate"); err != nil {
 		return NewKey{}, err
 	}
 	s, err := site.Stored(o.Keys, o.Node)

@@ -47,7 +47,7 @@ func Report(ctx context.Context, say Say) error {
 
 // collector returns the settings that install or join wrote for the unit, and their collector.
 func collector() (report.Settings, *nodereport.Collector, error) {
-	if err := hostcheck.MustBeRoot("node-report"); err != nil {
+	if err := hostcheck.MustBeInstalled("node-report"); err != nil {
 		return report.Settings{}, nil, err
 	}
 	settings, err := host.ReadJSON[report.Settings](site.ReportFile)

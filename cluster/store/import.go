@@ -90,6 +90,11 @@ func importedFrom(ctx context.Context, o ImportOptions) ([]*bundle.View, *site.T
 	if err := site.CheckAddress("airgap registry import: --from", o.From); err != nil {
 		return nil, nil, err
 	}
+	if o.PKI == site.PKIDir {
+		if err := site.MustBeInstalled("registry import --from"); err != nil {
+			return nil, nil, err
+		}
+	}
 	t, err := o.trusted()
 	if err != nil {
 		return nil, nil, err

@@ -52,6 +52,9 @@ type Pruning []Pruned
 // Prune removes unneeded bundles. With an error it returns the results so far; nil if it has
 // checked no bundle.
 func Prune(ctx context.Context, o PruneOptions) (Pruning, error) {
+	if err := o.mustBeInstalled("registry prune"); err != nil {
+		return nil, err
+	}
 	t, err := o.trusted()
 	if err != nil {
 		return nil, err

@@ -30,6 +30,9 @@ type ServeOptions struct {
 
 // Serve serves every bundle of the store until ctx ends.
 func Serve(ctx context.Context, o ServeOptions) error {
+	if err := o.mustBeInstalled("registry serve"); err != nil {
+		return err
+	}
 	bundles, err := openAny(o.Place, o.Log)
 	if err != nil {
 		return err

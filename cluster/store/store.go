@@ -22,6 +22,14 @@ type Place struct {
 	Keys []string // of --require-key
 }
 
+// mustBeInstalled returns an error for this host's own store if airgap is not installed here.
+func (p Place) mustBeInstalled(command string) error {
+	if p.Dir != site.StoreDir {
+		return nil
+	}
+	return site.MustBeInstalled(command)
+}
+
 // trusted are the keys that its bundles must be signed with.
 func (p Place) trusted() (*site.Trust, error) {
 	return site.TrustedKeys(p.Keys, site.StoredBundles(p.Dir)...)
@@ -42,6 +50,9 @@ type Listing struct {
 // List returns the contents of the store. With an error it has the readable bundles; nil if none was
 // checked.
 func List(p Place) (*Listing, error) {
+	if err := p.mustBeInstalled("registry status"); err != nil {
+		return nil, err
+	}
 	t, err := p.trusted()
 	if err != nil {
 		return nil, err
@@ -77,6 +88,9 @@ func (l *Listing) Write(w io.Writer) error {
 // Receipt writes the contents of the store's bundles into file, signed with the registries' CA
 // in the directory pki. With an error it covers the readable bundles; nil if nothing was written.
 func Receipt(p Place, pki, file string) (*delta.Receipt, error) {
+	if err := p.mustBeInstalled("registry status"); err != nil {
+		return nil, err
+	}
 	t, err := p.trusted()
 	if err != nil {
 		return nil, err

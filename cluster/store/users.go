@@ -36,6 +36,9 @@ type Pusher struct {
 func SetUser(ctx context.Context, o UserOptions) (Pusher, error) {
 	users := registry.Users{File: o.File}
 	if o.File == site.UsersFile {
+		if err := site.MustBeInstalled("registry passwd"); err != nil {
+			return Pusher{}, err
+		}
 		users.Group = site.ServiceGroup
 	}
 	if o.Remove {
@@ -85,6 +88,11 @@ type Renewal struct {
 // RenewCertificate issues the certificate of this host's registry again, where it ends within 30
 // days; the directory pki has it, and the authority.
 func RenewCertificate(pki string) (Renewal, error) {
+	if pki == site.PKIDir {
+		if err := site.MustBeInstalled("registry renew"); err != nil {
+			return Renewal{}, err
+		}
+	}
 	renewed, ends, err := trust.PKI{Dir: pki, Group: site.ServiceGroup}.Renew(time.Now())
 	return Renewal{renewed, ends}, err
 }

@@ -50,6 +50,9 @@ func (r NodeResult) Write(w io.Writer) error {
 // Node upgrades or rolls back this host, which has joined the cluster. airgap upgrade on the first
 // control-plane host decides when it is the turn of this host.
 func Node(ctx context.Context, o NodeOptions) (NodeResult, error) {
+	if err := site.MustBeInstalled("upgrade node"); err != nil {
+		return NodeResult{}, err
+	}
 	c, err := join.Find(ctx, "upgrade node", o.Options)
 	if err != nil {
 		return NodeResult{}, err

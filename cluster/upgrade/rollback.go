@@ -68,7 +68,7 @@ func (r BackResult) Write(w io.Writer) error {
 
 // Back rolls back the last upgrade.
 func Back(ctx context.Context, o BackOptions) (BackResult, error) {
-	if err := hostcheck.MustBeRoot("rollback"); err != nil {
+	if err := hostcheck.MustBeInstalled("rollback"); err != nil {
 		return BackResult{}, err
 	}
 	if err := pki.RefuseDuringCARotation(site.ThisMachine().Machine, "roll back the last upgrade"); err != nil {

@@ -90,7 +90,7 @@ func DryRun(ctx context.Context, o Options) (Plan, error) {
 // begin opens the bundles, takes the host's lock and logs in to the other hosts. The caller must close
 // the result.
 func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
-	if err := hostcheck.MustBeRoot("upgrade"); err != nil {
+	if err := hostcheck.MustBeInstalled("upgrade"); err != nil {
 		return nil, err
 	}
 	skip, rules, err := verification.SplitSkip(o.Skip)

@@ -88,6 +88,9 @@ func (o Options) Verification(p ui.Progress) (verify.Options, error) {
 	if o.Registry != "" {
 		return o.rules(nil, p)
 	}
+	if err := site.MustBeInstalled("verify"); err != nil {
+		return verify.Options{}, advice.Replace(err, "run airgap verify on a control-plane host; on another host, give --kubeconfig, --registry and --ca")
+	}
 	s, err := site.Stored(o.Keys, "")
 	if err != nil {
 		return verify.Options{}, advice.Add(err, "away from a control-plane host, give --kubeconfig, --registry and --ca")

@@ -51,6 +51,9 @@ The exit code is 3 if the cluster would fail on this network.`,
 		Example: "  airgap netprobe listen /mnt/stick/bank\n  airgap netprobe listen /mnt/stick/bank --output html > network.html",
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := checkPage(cmd, o.Page); err != nil {
+				return err
+			}
 			o.Dir, o.Console = args[0], a.terminal()
 			return a.finishPreflight(measure.Listen(cmd.Context(), o))
 		},
@@ -59,7 +62,7 @@ The exit code is 3 if the cluster would fail on this network.`,
 	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
 	cmd.Flags().IntVar(&o.Port, "port", measure.MeetingPort, "TCP port to listen on")
 	cmd.Flags().DurationVar(&o.Wait, "wait", 10*time.Minute, "maximum time to wait for the other servers")
-	pageFlag(cmd, &o.Page)
+	pageFlags(cmd, &o.Page)
 	return withFormats(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }
 

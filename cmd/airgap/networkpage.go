@@ -5,6 +5,7 @@ import (
 
 	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/docs"
+	"airgap.dev/airgap/internal/advice"
 )
 
 func netprobePageCommand(a *app) *cobra.Command {
@@ -17,7 +18,8 @@ protocol. Firewalls between the servers must allow them. Nothing is measured, so
 can be written long before the installation. --language ko writes it in Korean.
 
 On the servers, --network-page of airgap preflight --all-hosts or airgap netprobe listen
-writes the same page with the measurements and the required changes.`,
+writes the same page with the measurements and the required changes, also with
+--language ko.`,
 		Example: "  airgap netprobe page -f airgap.yaml --output html > network.html\n  airgap netprobe page --language ko --output html > network.ko.html",
 		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
@@ -29,11 +31,24 @@ writes the same page with the measurements and the required changes.`,
 		},
 	}
 	cmd.Flags().StringVarP(&file, "file", "f", "airgap.yaml", "configuration file")
-	cmd.Flags().StringVar(&language, "language", string(docs.English), "language of the page: en or ko")
+	languageFlag(cmd, &language, "the page")
 	return withFormats(cmd, asText, asJSON, asYAML, asHTML)
 }
 
-// pageFlag adds --network-page to a command that measures the network.
-func pageFlag(cmd *cobra.Command, file *string) {
-	cmd.Flags().StringVar(file, "network-page", "", "HTML file to write for the network team: connections, measurements, required changes")
+// pageFlags adds --network-page and --language to a command that measures the network.
+func pageFlags(cmd *cobra.Command, page *measure.File) {
+	cmd.Flags().StringVar(&page.Path, "network-page", "", "HTML file to write for the network team: connections, measurements, required changes")
+	languageFlag(cmd, &page.Language, "the page of --network-page")
+}
+
+func languageFlag(cmd *cobra.Command, language *string, of string) {
+	cmd.Flags().StringVar(language, "language", string(docs.English), "language of "+of+": en or ko")
+}
+
+// checkPage refuses a language without a page.
+func checkPage(cmd *cobra.Command, page measure.File) error {
+	if page.Path == "" && cmd.Flags().Changed("language") {
+		return advice.Usagef("%s: --language requires --network-page", cmd.CommandPath())
+	}
+	return nil
 }

@@ -38,3 +38,25 @@ func TestNetworkPageLanguage(t *testing.T) {
 		t.Errorf("--language fr: %q, %v", got, err)
 	}
 }
+
+// TestMeasuredPageLanguage: the commands that measure the network have the language of the page, too. They
+// refuse it without the page, and check it before they measure.
+func TestMeasuredPageLanguage(t *testing.T) {
+	for _, command := range []string{"preflight bank --all-hosts", "netprobe listen bank"} {
+		for flags, want := range map[string]string{
+			"--language ko": "--language requires --network-page",
+			"--network-page network.html --language fr":     "--language fr is not supported, use en or ko",
+			"--network-page no/dir/n.html --language ko":    "--network-page no/dir/n.html",
+			"--network-page no/dir/network.html --node cp1": "--network-page no/dir/network.html",
+		} {
+			var out, errs strings.Builder
+			code := run(t.Context(), strings.Fields(command+" "+flags), strings.NewReader(""), &out, &errs)
+			if os.Geteuid() != 0 && code == 1 && strings.Contains(errs.String(), "requires root") {
+				continue // only root gets to the page
+			}
+			if code != 2 || !strings.Contains(errs.String(), want) {
+				t.Errorf("airgap %s %s: %d\n%s%s", command, flags, code, &out, &errs)
+			}
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
 )
@@ -32,7 +33,8 @@ The exit code is 3 if a check fails or cannot be evaluated.`
 type preflightFlags struct {
 	hostcheck.Options
 
-	page, explain                      string
+	page                               measure.File
+	explain                            string
 	list, byIndex, reports, everywhere bool
 }
 
@@ -73,7 +75,7 @@ func preflightCommand(a *app) *cobra.Command {
 
 func (o *preflightFlags) add(cmd *cobra.Command) {
 	keyFlags(cmd, &o.Keys)
-	pageFlag(cmd, &o.page)
+	pageFlags(cmd, &o.page)
 	f := cmd.Flags()
 	f.StringSliceVar(&o.Choice.Skip, "skip", nil, "IDs of the checks to skip")
 	f.StringSliceVar(&o.Choice.Only, "only", nil, "IDs of the checks to run; default: all")
@@ -87,8 +89,11 @@ func (o *preflightFlags) add(cmd *cobra.Command) {
 
 // check refuses flags that exclude each other, and wrong arguments.
 func (o *preflightFlags) check(cmd *cobra.Command, args []string) error {
+	if err := checkPage(cmd, o.page); err != nil {
+		return err
+	}
 	switch {
-	case o.page != "" && !o.everywhere:
+	case o.page.Path != "" && !o.everywhere:
 		return advice.Usagef("%s: --network-page requires --all-hosts; without SSH use airgap netprobe", cmd.CommandPath())
 	case o.everywhere && (o.byIndex || o.list || o.reports || o.explain != ""):
 		return advice.Usagef("%s: --all-hosts excludes --index, --list, --explain and --reports", cmd.CommandPath())

@@ -32,12 +32,13 @@ func (p *plain) Task(name string, total int64, bytes bool) Task {
 	} else {
 		p.Say("%s", name)
 	}
-	return &plainTask{p: p, name: name, bytes: bytes, began: time.Now()}
+	return &plainTask{p: p, name: name, total: total, bytes: bytes, began: time.Now()}
 }
 
 type plainTask struct {
 	p     *plain
 	name  string
+	total int64
 	bytes bool
 	began time.Time
 	done  atomic.Int64
@@ -48,7 +49,11 @@ func (t *plainTask) Add(n int64) { t.done.Add(n) }
 func (t *plainTask) End(err error) {
 	took := time.Since(t.began).Round(100 * time.Millisecond)
 	if err != nil {
-		t.p.Say("%s: stopped after %s, %s", t.name, amount(t.done.Load(), t.bytes), took)
+		done := amount(t.done.Load(), t.bytes)
+		if t.total > 0 {
+			done += " of " + amount(t.total, t.bytes)
+		}
+		t.p.Say("%s: stopped after %s, %s", t.name, done, took)
 		return
 	}
 	t.p.Say("%s: done, %s in %s", t.name, amount(t.done.Load(), t.bytes), took)

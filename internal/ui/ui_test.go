@@ -18,7 +18,7 @@ func TestPlainAndBarsOffTerminal(t *testing.T) {
 	task.End(nil)
 	p.Task("files", 3, false).End(errors.New("gone"))
 	p.Close()
-	for _, want := range []string{"images: 2.5 GB\n", "images: done, 2.5 GB in ", "files: 3\n", "files: stopped after 0"} {
+	for _, want := range []string{"images: 2.5 GB\n", "images: done, 2.5 GB in ", "files: 3\n", "files: stopped after 0 of 3, "} {
 		if !strings.Contains(w.String(), want) {
 			t.Errorf("%q is not in\n%s", want, w.String())
 		}

@@ -1,7 +1,6 @@
 package netprobe
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -23,7 +22,7 @@ func (m *Matrix) balancer() []Finding {
 	}
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
-		found = append(found, Finding{Stops, AboutVIP, "network", what, m.names(by[what]), fix})
+		found = append(found, Finding{Stops, AboutVIP, "network", what, m.names(by[what]), m.in.Say(fix)})
 	}
 	var never []int
 	for i, h := range m.Hosts {
@@ -32,7 +31,7 @@ func (m *Matrix) balancer() []Finding {
 		}
 	}
 	if len(never) > 0 {
-		found = append(found, Finding{Stops, AboutVIP, "network", "the load balancer sends no requests to these hosts", m.names(never), fix})
+		found = append(found, Finding{Stops, AboutVIP, "network", m.in.Say("the load balancer sends no requests to these hosts"), m.names(never), m.in.Say(fix)})
 	}
 	return found
 }
@@ -59,17 +58,17 @@ func (m *Matrix) idle() []Finding {
 		switch {
 		case v.Idle == nil || v.Idle.Result == Answered:
 		case v.Idle.Ended:
-			what := fmt.Sprintf("the load balancer closes connections of these hosts after %d s without traffic", v.Idle.For)
+			what := m.in.Say("the load balancer closes connections of these hosts after %d s without traffic", v.Idle.For)
 			by[what] = append(by[what], i)
 		default:
-			what := fmt.Sprintf("the load balancer silently drops connections of these hosts within %d s without traffic", v.Idle.For)
+			what := m.in.Say("the load balancer silently drops connections of these hosts within %d s without traffic", v.Idle.For)
 			by[what] = append(by[what], i)
 		}
 	}
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[what])
-		found = append(found, Finding{Warns, AboutIdle, "network", what, m.names(by[what]), "set the idle timeout of the load balancer to at least five minutes, for clients and servers"})
+		found = append(found, Finding{Warns, AboutIdle, "network", what, m.names(by[what]), m.in.Say("set the idle timeout of the load balancer to at least five minutes, for clients and servers")})
 	}
 	return found
 }
@@ -79,12 +78,12 @@ func (m *Matrix) idle() []Finding {
 func (m *Matrix) fault(i int, v *VIP, result Result) string {
 	switch {
 	case result == OtherCertificate:
-		return "the load balancer terminates TLS, or another service answers (" + v.Said + "), for these hosts"
+		return m.in.Say("the load balancer terminates TLS, or another service answers (%s), for these hosts", v.Said)
 	case m.Hosts[i].ControlPlane && v.Hits[i] == 0 && len(v.Hits) > 0 && !m.moves():
-		return "the load balancer does not connect these hosts to themselves (hairpin)"
+		return m.in.Say("the load balancer does not connect these hosts to themselves (hairpin)")
 	case len(v.Hits) > 0:
-		return "the load balancer does not always answer these hosts (" + string(result) + ")"
+		return m.in.Say("the load balancer does not always answer these hosts (%s)", m.in.Say(string(result)))
 	default:
-		return "the load balancer does not answer these hosts (" + string(result) + ")"
+		return m.in.Say("the load balancer does not answer these hosts (%s)", m.in.Say(string(result)))
 	}
 }

@@ -120,7 +120,7 @@ func (m *Matrix) closed(n Needs) []Finding {
 	}
 	var found []Finding
 	for _, g := range order {
-		f := g.finding(n)
+		f := g.finding(n, m.in)
 		f.Between = m.between(groups[g])
 		found = append(found, f)
 	}
@@ -135,9 +135,9 @@ func (m *Matrix) covered(v Verdict, n Needs) bool {
 	})
 }
 
-func (g group) finding(n Needs) Finding {
-	name, needed := g.name(n)
-	f := Finding{Severity: Notes, About: g.about(), Owner: "network", What: name + " does not arrive", Fix: "allow " + g.rule() + " between these hosts, in both directions"}
+func (g group) finding(n Needs, in Language) Finding {
+	name, needed := g.name(n, in)
+	f := Finding{Severity: Notes, About: g.about(), Owner: "network", What: in.Say("%s does not arrive", name), Fix: in.Say("allow %s between these hosts, in both directions", g.rule(in))}
 	if needed {
 		f.Severity = Stops
 	} else {
@@ -146,22 +146,22 @@ func (g group) finding(n Needs) Finding {
 	switch g.state {
 	case HostCloses:
 		f.Owner, f.What = "hosts", name+" arrives, but the host's own firewall blocks it"
-		f.Fix = "allow " + g.rule() + " on the receiving hosts"
+		f.Fix = "allow " + g.rule(in) + " on the receiving hosts"
 		if n.OpensFirewall {
 			f.Severity, f.Fix = Notes, "no action is needed: the installation opens it"
 		}
 	case SenderCloses:
 		f.Owner, f.What = "hosts", name+" does not leave the sending host: its own packet filter blocks it"
 		if needed {
-			f.Fix = "allow outgoing " + g.rule() + " on the sending hosts, where an output chain drops it (nft list ruleset); the installation does not change that chain"
+			f.Fix = "allow outgoing " + g.rule(in) + " on the sending hosts, where an output chain drops it (nft list ruleset); the installation does not change that chain"
 		}
 	case Damaged:
 		f.Owner = "hosts"
 		f.What = name + ": the network card creates wrong checksums for packets inside the tunnel"
 		f.Fix = "update the hypervisor's network driver; or run on each host, at every boot: ethtool --offload flannel.1 tx-checksum-ip-generic off"
 	case Narrow:
-		f.What = name + ": small packets pass, large ones do not"
-		f.Fix = "allow packets of the interface's full size, and ICMP type 3; or set network.mtu to the largest size that passes"
+		f.What = in.Say("%s: small packets pass, large ones do not", name)
+		f.Fix = in.Say("allow packets of the interface's full size, and ICMP type 3; or set network.mtu to the largest size that passes")
 	case Unknown:
 		f.What, f.Fix = name+": unknown", "measure again as root, on all hosts at the same time"
 		if needed {
@@ -183,36 +183,36 @@ func (g group) about() About {
 }
 
 // name is the name of the packets, and whether the cluster needs them.
-func (g group) name(n Needs) (string, bool) {
+func (g group) name(n Needs, in Language) (string, bool) {
 	switch g.kind {
 	case IPIP:
 		return "IP in IP (protocol 4)", false
 	case Routed:
-		return "a packet with pod addresses", true
+		return in.Say("a packet with pod addresses"), true
 	case VXLANTCP:
-		return fmt.Sprintf("VXLAN on UDP %d", g.port), g.port == n.VXLAN
+		return in.Say("VXLAN on UDP %d", g.port), g.port == n.VXLAN
 	case UDP:
 		return fmt.Sprintf("UDP %d", g.port), g.port == n.VXLAN
 	}
 	for _, p := range n.TCP {
 		if p.Number == g.port {
-			return fmt.Sprintf("TCP %d (%s)", g.port, p.For), true
+			return fmt.Sprintf("TCP %d (%s)", g.port, in.Say(p.For)), true
 		}
 	}
 	return fmt.Sprintf("TCP %d", g.port), false
 }
 
 // rule is the firewall rule that allows the packets.
-func (g group) rule() string {
+func (g group) rule(in Language) string {
 	switch g.kind {
 	case IPIP:
-		return "protocol 4"
+		return in.Say("protocol 4")
 	case Routed:
-		return "packets with pod addresses (kubernetes.podSubnet)"
+		return in.Say("packets with pod addresses (kubernetes.podSubnet)")
 	case VXLANTCP, UDP:
-		return fmt.Sprintf("UDP to port %d", g.port)
+		return in.Say("UDP to port %d", g.port)
 	default:
-		return fmt.Sprintf("TCP to port %d", g.port)
+		return in.Say("TCP to port %d", g.port)
 	}
 }
 
@@ -227,8 +227,8 @@ func (m *Matrix) narrow(n Needs) []Finding {
 	var found []Finding
 	for _, size := range slices.Sorted(maps.Keys(by)) {
 		found = append(found, Finding{
-			Stops, AboutSize, "network", fmt.Sprintf("packets larger than %d bytes are lost, but the interfaces send up to %d", size, by[size][0].MTU), m.between(by[size]),
-			fmt.Sprintf("allow packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and create the bundle again", by[size][0].MTU, size),
+			Stops, AboutSize, "network", m.in.Say("packets larger than %d bytes are lost, but the interfaces send up to %d", size, by[size][0].MTU), m.between(by[size]),
+			m.in.Say("allow packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and create the bundle again", by[size][0].MTU, size),
 		})
 	}
 	return found
@@ -264,7 +264,7 @@ func (m *Matrix) clocks() []Finding {
 	var found []Finding
 	for _, severity := range []Severity{Stops, Warns} {
 		if len(worst[severity]) > 0 {
-			found = append(found, Finding{severity, AboutClocks, "hosts", "clocks differ", few(worst[severity]), "use the same time servers on all hosts: chronyc sources, then chronyc makestep"})
+			found = append(found, Finding{severity, AboutClocks, "hosts", "clocks differ", m.few(worst[severity]), "use the same time servers on all hosts: chronyc sources, then chronyc makestep"})
 		}
 	}
 	return found
@@ -315,7 +315,7 @@ func (m *Matrix) names(hosts []int) []string {
 	for _, i := range hosts {
 		names = append(names, m.name(i))
 	}
-	return few(names)
+	return m.few(names)
 }
 
 // name is the name of a host with its address, which firewall administrators know.
@@ -326,7 +326,7 @@ func (m *Matrix) name(i int) string {
 // between describes the pairs of hosts in few lines: senders with the same receivers share a line.
 func (m *Matrix) between(verdicts []Verdict) []string {
 	if len(verdicts) == m.Tried {
-		return []string{"between all hosts"}
+		return []string{m.in.Say("between all hosts")}
 	}
 	to := map[int][]int{}
 	for _, v := range verdicts {
@@ -343,16 +343,16 @@ func (m *Matrix) between(verdicts []Verdict) []string {
 	}
 	var text []string
 	for _, receivers := range order {
-		text = append(text, fmt.Sprintf("from %s to %s", strings.Join(few(lines[receivers]), ", "), receivers))
+		text = append(text, m.in.Say("from %s to %s", strings.Join(m.few(lines[receivers]), ", "), receivers))
 	}
-	return few(text)
+	return m.few(text)
 }
 
 // few shortens a list for display; the JSON report is complete.
-func few(lines []string) []string {
+func (m *Matrix) few(lines []string) []string {
 	const most = 12
 	if len(lines) <= most {
 		return lines
 	}
-	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
+	return append(slices.Clone(lines[:most]), m.in.Say("and %d more", len(lines)-most))
 }

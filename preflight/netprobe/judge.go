@@ -58,7 +58,8 @@ type Matrix struct {
 	VIPs map[int]*VIP `json:"vips,omitempty"`
 	// OneNetwork is true if all hosts are in the network of every host's interface, without a router
 	// between them.
-	OneNetwork bool `json:"oneNetwork"`
+	OneNetwork bool     `json:"oneNetwork"`
+	in         Language // of the findings about the network; "": English
 }
 
 // HostListenError is a failure of a host to listen.

@@ -69,7 +69,9 @@ const (
 // Measure adds the results of a measurement. A packet that the receiver's own firewall blocks has
 // passed the network. A packet that did not leave its sender has no result.
 func (p *Page) Measure(m *Matrix, needs Needs) {
-	p.Measured = fmt.Sprintf("%d of %d ways between %d hosts", m.Tried, m.Of, len(m.Hosts))
+	translated := *m
+	translated.in, m = p.Language, &translated
+	p.Measured = p.Language.Say("%d of %d ways between %d hosts", m.Tried, m.Of, len(m.Hosts))
 	for i := range p.Flows {
 		p.Flows[i].State, p.Flows[i].Faults = m.flow(p.Flows[i])
 	}

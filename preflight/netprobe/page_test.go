@@ -2,6 +2,7 @@ package netprobe
 
 import (
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -52,6 +53,16 @@ func TestPage(t *testing.T) {
 		if !strings.Contains(html.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}
+	}
+	korean := &Page{Language: Korean, Cluster: "bank", Flows: slices.Clone(p.Flows)}
+	korean.Measure(m, Needs{TCP: []Port{tcp(10250, "kubelet"), tcp(6443, "kube-apiserver")}, VXLAN: 8472})
+	var inKorean strings.Builder
+	if err := korean.HTML(&inKorean); err != nil {
+		t.Fatal(err)
+	}
+	body := regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]+>`).ReplaceAllString(inKorean.String(), "|")
+	if found := regexp.MustCompile(`[a-z']{3,},? [a-z']{3,}.*`).FindString(body); found != "" || !strings.Contains(body, "w&lt;1&gt; (10.0.0.2)에서 cp1") {
+		t.Errorf("the Korean page has English: %q\n%s", found, body)
 	}
 	if !strings.Contains(text.String(), "from w<1> (10.0.0.2) to cp1") || strings.Contains(html.String(), "w<1>") {
 		t.Error("a name is not as it should be")

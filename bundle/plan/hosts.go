@@ -1,0 +1,60 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
+)
+
+// survey is a file with the facts of a server.
+type survey struct {
+	file  string
+	facts *preflight.Facts
+}
+
+func factsOf(surveys []survey) []*preflight.Facts {
+	var all []*preflight.Facts
+	for _, s := range surveys {
+		all = append(all, s.facts)
+	}
+	return all
+}
+
+// belongs reports whether facts are of a node: they have the same host name, with or without a
+// domain, or the same address.
+func belongs(f *preflight.Facts, n config.Node) bool {
+	return f.Host == n.Name || strings.HasPrefix(f.Host, n.Name+".") || slices.ContainsFunc(f.Links, func(l preflight.Link) bool {
+		return slices.ContainsFunc(l.Addresses, func(a netip.Prefix) bool { return a.Addr().String() == n.Address })
+	})
+}
+
+// checkHosts prints a warning for facts of hosts that are not nodes. If no facts are of a node, it
+// returns an error: the plan would assume a minimal installation for every server.
+func checkHosts(c *config.Cluster, dir string, surveys []survey, p ui.Progress) error {
+	var strangers []string
+	for _, s := range surveys {
+		if !slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return belongs(s.facts, n) }) {
+			strangers = append(strangers, fmt.Sprintf("%s (host name %q)", s.file, s.facts.Host))
+		}
+	}
+	if len(strangers) == 0 {
+		return nil
+	}
+	nodes := make([]string, len(c.Nodes))
+	for i, n := range c.Nodes {
+		nodes[i] = n.Name + " (" + n.Address + ")"
+	}
+	what := fmt.Sprintf("no node in airgap.yaml has the host name or an address of %s; airgap.yaml has %s", strings.Join(strangers, ", "), strings.Join(nodes, ", "))
+	const fix = "set nodes[].name to the host name of the server, or remove the file"
+	if len(strangers) == len(surveys) {
+		return advice.Add(advice.Usage(fmt.Errorf("use the facts in %s: %s", dir, what)), fix)
+	}
+	p.Say("warning: %s; %s, since the bundle gets packages for this host, too", what, fix)
+	return nil
+}
