@@ -117,14 +117,17 @@ func showPages(a *app, b *docs.Documentation, name string) error {
 	})
 }
 
-// showHits prints the sections and rows that fit a query best.
+// showHits prints the sections and rows that fit a query best. A query that no page mentions, and that is
+// almost the name of a page, is a typing mistake.
 func showHits(a *app, b *docs.Documentation, query string) error {
 	results := b.Search(query)
-	if len(results.Pages) == 0 {
-		var names []string
-		for _, p := range b.Pages {
-			names = append(names, path.Base(p.Name()))
-		}
+	var names []string
+	mentioned := false
+	for _, p := range b.Pages {
+		names = append(names, path.Base(p.Name()))
+		mentioned = mentioned || strings.Contains(strings.ToLower(p.Text), strings.ToLower(query))
+	}
+	if len(results.Pages) == 0 || !mentioned && advice.Nearest(query, names) != "" {
 		return advice.Usagef("airgap docs: no page has %q%s (airgap docs --list lists all)", query, advice.DidYouMean(query, names))
 	}
 	command := "airgap docs"
