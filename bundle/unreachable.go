@@ -41,7 +41,7 @@ func groupUnreachable(err error) error {
 
 // joined returns the errors of errors.Join, at any depth, in their order.
 func joined(err error) []error {
-	list, is := err.(interface{ Unwrap() []error }) //nolint:errorlint // a wrapped list has its own text
+	list, is := err.(interface{ Unwrap() []error })
 	if !is {
 		return []error{err}
 	}

@@ -31,7 +31,7 @@ func TestGroupUnreachable(t *testing.T) {
 		errors.New("image a: does not exist"),
 		fmt.Errorf("read repository baseos: %w", errors.Join(refused("https://m1.example/"), errors.New("m2.example: 404"))),
 	} {
-		if got := groupUnreachable(other); got != other {
+		if got := groupUnreachable(other); !errors.Is(got, other) || got.Error() != other.Error() {
 			t.Errorf("%v became %v", other, got)
 		}
 	}

@@ -76,7 +76,7 @@ var particle = regexp.MustCompile("([A-Za-z0-9]+)[`\"]?(은|는|이|가|을|를|
 func TestKoreanParticles(t *testing.T) {
 	fitting := map[string][]string{}
 	for _, r := range readings {
-		for _, word := range strings.Fields(r.words) {
+		for word := range strings.FieldsSeq(r.words) {
 			fitting[word] = strings.Fields(r.particles)
 		}
 	}

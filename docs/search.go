@@ -107,8 +107,8 @@ func terms(query string) []term {
 	return found
 }
 
-// groups has the group of each phrase, by its words.
-var groups = sync.OnceValue(func() map[string][]string {
+// groups has the group of each phrase, by its words. It is computed once.
+var groups = sync.OnceValue(func() map[string][]string { //nolint:gochecknoglobals // computed by the first search
 	all := map[string][]string{}
 	for _, group := range synonyms() {
 		for _, phrase := range group {

@@ -1,45 +1,20 @@
 package docs
 
-// synonyms are groups of phrases with one meaning. A search for one of them finds all.
+import (
+	_ "embed"
+	"strings"
+)
+
+//go:embed synonyms.txt
+var synonymLines string
+
+// synonyms returns groups of phrases with one meaning.
 func synonyms() [][]string {
-	return [][]string{
-		{"podman", "docker", "container engine", "컨테이너 엔진"},
-		{"runtime", "containerd", "cri-o", "crio", "런타임"},
-		{"vip", "load balancer", "lb", "haproxy", "로드밸런서", "로드 밸런서"},
-		{"disk full", "no space left", "enospc", "disk-space", "disk is full", "디스크 부족", "디스크 공간", "디스크 가득", "디스크가 가득"},
-		{"storage", "storageclass", "csi", "persistentvolume", "pvc", "스토리지"},
-		{"clock", "ntp", "chrony", "time-sync", "시계", "시간 동기화"},
-		{"certificate", "cert", "x509", "tls", "인증서"},
-		{"expired", "cert-expiry", "만료"},
-		{"firewall", "firewalld", "nftables", "iptables", "방화벽"},
-		{"ipip", "ip-in-ip", "protocol 4", "proto 4", "프로토콜 4"},
-		{"vxlan", "overlay", "encapsulation", "캡슐화"},
-		{"cni", "flannel", "calico", "cilium", "network plugin", "pod network", "파드 네트워크"},
-		{"selinux", "avc", "restorecon"},
-		{"permission denied", "noexec", "mount-noexec", "fapolicyd"},
-		{"proxy", "http_proxy", "no_proxy", "프록시"},
-		{"dns", "coredns", "resolv.conf", "name server", "네임 서버"},
-		{"gpu", "nvidia", "cuda", "그래픽 카드"},
-		{"driver", "드라이버"},
-		{"mig", "gpu instance"},
-		{"imagepullbackoff", "errimagepull", "image pull", "pull image", "failed to pull", "이미지 풀", "이미지 풀 실패"},
-		{"prune", "delete images", "delete old images", "remove images", "clean up images", "이미지 삭제", "이미지 정리"},
-		{"registry", "harbor", "nexus", "레지스트리"},
-		{"uninstall", "reset", "클러스터 제거", "클러스터 삭제", "초기화"},
-		{"remove", "delete", "제거", "삭제"},
-		{"drain", "드레인"},
-		{"upgrade", "update", "업그레이드"},
-		{"rollback", "downgrade", "undo", "go back", "롤백", "되돌리기"},
-		{"backup", "snapshot", "백업"},
-		{"restore", "disaster", "복구", "복원"},
-		{"password", "credential", "secret", "비밀번호", "암호"},
-		{"join token", "join code", "bootstrap token", "조인 토큰"},
-		{"kubeconfig", "kubectl", "admin.conf"},
-		{"usb", "stick", "usb drive", "usb 드라이브"},
-		{"signature", "fingerprint", "gpg", "key", "서명", "지문"},
-		{"offline repository", "dnf", "yum", "rpm"},
-		{"interrupted", "ctrl-c", "killed", "power cut", "power failure", "power outage", "resume", "중단", "정전"},
-		{"ssh", "no-ssh"},
-		{"audit", "auditd", "감사"},
+	var groups [][]string
+	for line := range strings.Lines(synonymLines) {
+		if line = strings.TrimSpace(line); !strings.HasPrefix(line, "#") {
+			groups = append(groups, strings.Split(line, ", "))
+		}
 	}
+	return groups
 }

@@ -7,8 +7,8 @@ import (
 
 // tokens splits a text into the words that a search compares: in lower case and without English
 // endings. A mixed word (ImagePullBackOff) is followed by its parts. A run of Hangul becomes its pairs
-// of syllables, so that particles and spaces within a compound do not matter: 로드 밸런서 and
-// 로드밸런서가 have pairs in common.
+// of syllables, so that particles and spaces within a compound do not matter: 디스크 and 디스크가
+// have pairs in common.
 func tokens(text string) []string {
 	var found []string
 	runes := []rune(text)
@@ -52,7 +52,7 @@ func latin(word []rune) []string {
 	found := []string{stem(strings.ToLower(string(word)))}
 	start := 0
 	for i := 1; i <= len(word); i++ {
-		if i < len(word) && !(unicode.IsUpper(word[i]) && unicode.IsLower(word[i-1])) {
+		if i < len(word) && (!unicode.IsUpper(word[i]) || !unicode.IsLower(word[i-1])) {
 			continue
 		}
 		if start > 0 || i < len(word) {

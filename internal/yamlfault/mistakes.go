@@ -34,7 +34,7 @@ func mistakes() []mistake {
 func meanings() map[string]string {
 	const indentation = "the indentation does not fit the lines above: the keys of one section, and the items of one list, begin in the same column"
 	const bracket = "a bracket that opens here is not closed, or a comma between its items is missing"
-	return map[string]string{
+	return map[string]string{ //nolint:gosec // no credentials: "token" is a word of the parser
 		"mapping values are not allowed in this context":               indentation,
 		"did not find expected key":                                    indentation,
 		"did not find expected '-' indicator":                          indentation,

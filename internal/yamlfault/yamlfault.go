@@ -27,13 +27,14 @@ func (f *Fault) Error() string { return fmt.Sprintf("line %d: %s", f.Line, f.Mes
 
 // Find returns the first syntax error of a text; nil if all its documents are YAML.
 func Find(text []byte) *Fault {
-	if err := parse(text); err == nil {
+	err := parse(text)
+	if err == nil {
 		return nil
-	} else if f := encoding(text); f != nil {
-		return f
-	} else {
-		return explain(text, err)
 	}
+	if f := encoding(text); f != nil {
+		return f
+	}
+	return explain(text, err)
 }
 
 // parse reads all documents of a text. It resolves no aliases.

@@ -81,8 +81,11 @@ func record(ctx context.Context, command []string) ([]string, error) {
 		}
 		if dead == "1" {
 			code, err := os.ReadFile(status)
-			if err != nil || string(code) != "0\n" {
-				return nil, fmt.Errorf("%s ended with %q, %v:\n%s", strings.Join(command, " "), code, err, screen)
+			if err != nil {
+				return nil, err
+			}
+			if string(code) != "0\n" {
+				return nil, fmt.Errorf("%s ended with %q:\n%s", strings.Join(command, " "), code, screen)
 			}
 			return append(frames, withoutEnd(screen)), nil
 		}
