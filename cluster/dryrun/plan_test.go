@@ -56,4 +56,7 @@ func TestPlanJSON(t *testing.T) {
 	if err := json.Unmarshal(text, &d); err != nil || len(d.Hosts) != 2 || d.Hosts[0].UpToDate != 1 || d.Hosts[1].Asked || d.Preflight.Worst != preflight.Fail {
 		t.Errorf("read back: %+v, %v", d, err)
 	}
+	if !bytes.Contains(text, []byte(`"holds":1,`)) || !bytes.Contains(text, []byte(`"untold":"`)) {
+		t.Errorf("the old names are missing:\n%s", text)
+	}
 }

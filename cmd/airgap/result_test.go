@@ -96,10 +96,10 @@ func TestTableStaysInPlace(t *testing.T) {
 	a := &app{stderr: tty.File, progress: "auto"}
 	p := a.newProgress()
 	table := p.Table()
-	table.Show("not yet", []ui.Line{{Mark: "holds", Tone: ui.Good, Name: "nodes", Text: "Nodes are Ready"}, {Mark: "broken", Tone: ui.Bad, Name: "pods", Text: "Pod a: " + strings.Repeat("long ", 50)}})
+	table.Show("not yet", []ui.Line{{Mark: "ok", Tone: ui.Good, Name: "nodes", Text: "Nodes are Ready"}, {Mark: "broken", Tone: ui.Bad, Name: "pods", Text: "Pod a: " + strings.Repeat("long ", 50)}})
 	tty.Await(t, "broken  pods   Pod a: long long")
 	p.Say("node2 is gone")
-	table.Show("all well", []ui.Line{{Mark: "holds", Tone: ui.Good, Name: "nodes", Text: "Nodes are Ready"}, {Mark: "holds", Tone: ui.Good, Name: "pods", Text: "Pods run"}})
+	table.Show("all well", []ui.Line{{Mark: "ok", Tone: ui.Good, Name: "nodes", Text: "Nodes are Ready"}, {Mark: "ok", Tone: ui.Good, Name: "pods", Text: "Pods run"}})
 	tty.Await(t, "Pods run")
 	table.End()
 	a.endProgress()
