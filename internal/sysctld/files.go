@@ -2,6 +2,7 @@ package sysctld
 
 import (
 	"cmp"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,6 +114,9 @@ func parse(line string, globs bool) (w write, excluded, is bool) {
 	w = write{Setting: Setting{Key: Name(Path(key)), Value: strings.TrimSpace(value)}, path: Path(key), glob: globs && isGlob(key)}
 	return w, !assigned, w.path != ""
 }
+
+// KnowsGlobs reports whether the host's systemd-sysctl knows globs.
+func KnowsGlobs(fsys fs.FS) (bool, error) { return (&source{fs: fsys}).knowsGlobs() }
 
 // knowsGlobs is false for Enterprise Linux 8, whose systemd 239 takes a glob for the name of a
 // parameter that does not exist. systemd knows globs from version 245 on.
