@@ -30,7 +30,12 @@ func judgeForwarding(f *Facts, w *Want) Result {
 			return r
 		}
 	}
-	if r.Found == "1" && later.Value == "0" {
+	switch {
+	case r.Found != "1":
+		return r
+	case later.Boot == "0":
+		return pass("1, but %s at every boot; install sets it to 1 in a later file", later.line())
+	case later.Value == "0":
 		return pass("1, but 0 for new interfaces; install sets %s to 1", defaultForwardingParameter)
 	}
 	return r

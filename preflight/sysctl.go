@@ -187,15 +187,19 @@ func (s Sysctl) fix(want string) string {
 // at the next boot.
 func judgeSysctl(f *Facts, w *Want, name string) Result {
 	s := f.sysctl(name)
-	switch {
-	case s.overrides(f, w, "1"):
+	if s.overrides(f, w, "1") {
 		return s.overridden("1")
-	case s.Value == "1":
+	}
+	now := cmp.Or(s.Value, "not available")
+	switch {
+	case s.Value == "1" && (s.Boot == "" || s.Boot == "1"):
 		return pass("1")
+	case s.Boot == "":
+		return pass("%s now; install sets it to 1", now)
 	case s.Boot == "1":
-		return pass("%s now, although %s at every boot; install sets it to 1", cmp.Or(s.Value, "not available"), s.line())
+		return pass("%s now, although %s at every boot; install sets it to 1", now, s.line())
 	default:
-		return pass("%s now; install sets it to 1", cmp.Or(s.Value, "not available"))
+		return pass("%s now, and %s at every boot; install sets it to 1 in a later file", now, s.line())
 	}
 }
 

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"net/netip"
 	"os/exec"
 	"strings"
 	"testing"
@@ -98,4 +99,56 @@ func TestSurveyedProfiles(t *testing.T) {
 		assert.Equal(t, []sysctld.Setting{{Key: "kernel.panic", Value: "5", File: "/usr/lib/tuned/p/tuned.conf", Line: 11}, {Key: "vm.swappiness", Value: "1", File: "/usr/lib/tuned/a/tuned.conf", Line: 2}},
 			[]sysctld.Setting{panicking, swappiness})
 	}
+}
+
+// TestNowAndAtTheNextBoot: a value that was changed by hand, and one in a file that is not applied yet,
+// have different findings.
+func TestNowAndAtTheNextBoot(t *testing.T) {
+	links := []Link{
+		{Name: "e0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}},
+		{Name: "e1.7", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.1/24")}},
+	}
+	set := func(name, now, boot, file, key string) Sysctl {
+		return Sysctl{Name: name, Value: now, Boot: boot, File: "/etc/sysctl.d/" + file, Line: 2, Key: key}
+	}
+	facts := func(now int, sysctls ...Sysctl) *Facts {
+		return &Facts{Links: links, Filtering: []Filtering{{"all", now, 0, 0}}, Sysctls: append(sysctls, Sysctl{Name: forwardingParameter, Value: "1"})}
+	}
+	node := Want{NodeAddress: "10.0.0.1", SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls()}
+	calico := node
+	calico.Network = network("calico")
+	const forAll, glob = "net.ipv4.conf.all.rp_filter", "net.ipv4.conf.*.forwarding"
+	runChecks(t, []checkTest{
+		{"strict in a file, loose by hand", rpFilter, facts(2, set(forAll, "", "1", "a.conf", "")),
+			node, Warn, "from the next boot on strict on e0, e1.7 (/etc/sysctl.d/a.conf:2 sets net.ipv4.conf.all.rp_filter = 1)"},
+		{"loose in a file, strict by hand", rpFilter, facts(1, set(forAll, "", "2", "a.conf", "")),
+			node, Warn, "strict on e0, e1.7 now, although /etc/sysctl.d/a.conf:2 sets net.ipv4.conf.all.rp_filter = 2 at every boot"},
+		{"strict by hand", rpFilter, facts(1), node, Warn, "strict on e0, e1.7"},
+		{"strict now and in a file", rpFilter, facts(1, set(forAll, "", "1", "a.conf", "")), node, Warn, "strict on e0, e1.7 (/etc/sysctl.d/a.conf:2"},
+		{"calico, loose for all in a file", rpFilter, facts(0, set(forAll, "", "2", "a.conf", "")), calico, Fail, "from the next boot on loose for all links (/etc/sysctl.d/a.conf:2"},
+		{"a VLAN in a file", rpFilter, facts(0, set("net.ipv4.conf.e1/7.rp_filter", "", "1", "a.conf", "")), node, Warn, "strict on e1.7 (/etc/sysctl.d/a.conf:2 sets net.ipv4.conf.e1/7.rp_filter = 1)"},
+		{"ARP in a file", arpSysctl, facts(0, set("net.ipv4.conf.all.arp_ignore", "", "2", "a.conf", "")), node, Warn, "from the next boot on arp_ignore = 2 on e0, arp_ignore = 2 on e1.7 (/etc/"},
+
+		{"the node's interface is off", ipForward, facts(0, set("net.ipv4.conf.e0.forwarding", "1", "0", "10-a.conf", "")),
+			node, Fail, "/etc/sysctl.d/10-a.conf:2 sets net.ipv4.conf.e0.forwarding = 0 at every boot: off for e0"},
+		{"another interface is off", ipForward, facts(0, set("net.ipv4.conf.e1/7.forwarding", "1", "0", "10-a.conf", "")), node, Warn, "off for e1.7"},
+		{"a glob before install's file", ipForward, facts(0, set("net.ipv4.conf.e0.forwarding", "1", "0", "10-a.conf", glob)), node, Pass, "1"},
+		{"a glob after install's file", ipForward, facts(0, set("net.ipv4.conf.cni0.forwarding", "", "0", "99-a.conf", glob)), node, Fail, "sets " + glob + " = 0 at every boot: off for cni0"},
+		{"the default before install's file", ipForward, facts(0, set(defaultForwardingParameter, "0", "0", "10-a.conf", "")), node, Pass,
+			"1, but /etc/sysctl.d/10-a.conf:2 sets net.ipv4.conf.default.forwarding = 0 at every boot; install sets it to 1 in a later file"},
+		{"the default by hand", ipForward, facts(0, Sysctl{Name: defaultForwardingParameter, Value: "0"}), node, Pass, "1, but 0 for new interfaces; install sets"},
+		{"off in an earlier file", ipForward, &Facts{Sysctls: []Sysctl{set(forwardingParameter, "1", "0", "a.conf", "")}}, Want{SysctlFile: "/etc/sysctl.d/z.conf"}, Pass,
+			"1 now, and /etc/sysctl.d/a.conf:2 sets net.ipv4.ip_forward = 0 at every boot; install sets it to 1 in a later file"},
+		{"the default after install's file", ipForward, facts(0, set(defaultForwardingParameter, "0", "0", "net.conf", "")),
+			node, Fail, "/etc/sysctl.d/net.conf:2 sets " + defaultForwardingParameter + " = 0 at every boot: the"},
+
+		{"forwarding by hand", ipForward, &Facts{Sysctls: []Sysctl{set(forwardingParameter, "0", "1", "a.conf", "")}}, node, Pass, "0 now, although /etc/sysctl.d/a.conf:2 sets net.ipv4.ip_forward = 1"},
+		{"few connections from the next boot on", conntrack, facts(0, set("net.netfilter.nf_conntrack_max", "262144", "65536", "a.conf", "")), node, Warn, "262144 now, but /etc/sysctl.d/a.conf:2 sets"},
+		{"few processes from the next boot on", limits, facts(0, set("kernel.threads-max", "100000", "1000", "a.conf", "")), node, Warn, "/etc/sysctl.d/a.conf:2 sets kernel.threads-max = 1000"},
+		{"locked later, all built in", modulesLocked, &Facts{Modules: all(BuiltIn, nil), Sysctls: []Sysctl{set(lockedParameter, "0", "1", "a.conf", "")}}, node, Pass, "all required modules are built in"},
+		{"the kernel's command line", kernelDefaults, &Facts{Sysctls: []Sysctl{{Name: "kernel.panic", Boot: "0", File: "/proc/cmdline"}}}, node, Pass, "no file"},
+		{"tuned, which applies the files again", kernelDefaults, &Facts{Sysctls: []Sysctl{{Name: "kernel.panic", Boot: "0", File: "/usr/lib/tuned/a/tuned.conf"}}}, node, Pass, "no file"},
+		{"tuned, which does not", kernelDefaults, &Facts{Tuned: Tuned{"a", true}, Sysctls: []Sysctl{{Name: "kernel.panic", Boot: "0", File: "/usr/lib/tuned/a/tuned.conf", Line: 3}}}, node, Fail,
+			"/usr/lib/tuned/a/tuned.conf:3 sets kernel.panic = 0"},
+	})
 }
