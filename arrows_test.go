@@ -34,7 +34,7 @@ var allowed = map[string][]string{
 	"bundle/workload":  {},
 	"registry":         {"bundle", "registry/trust"},
 	"registry/trust":   {"bundle"}, // a receipt lists bundles
-	"preflight":        {"cni", "gpu/nvml", "preflight/replay"},
+	"preflight":        {"cni", "gpu/nvml", "internal/sysctld", "preflight/replay"},
 	"preflight/replay": {},
 
 	"preflight/netprobe": {}, // the command passes the data of the hosts
@@ -111,8 +111,9 @@ var allowed = map[string][]string{
 	"internal/redact":     {},
 	"internal/reference":  {},
 	"internal/remote":     {"internal/host"},
-	"internal/settings":   {"internal/host", "internal/step"},
+	"internal/settings":   {"internal/host", "internal/step", "internal/sysctld"},
 	"internal/step":       {"internal/host"}, // to write its journal durably
+	"internal/sysctld":    {},
 	"internal/ui":         {"internal/advice"},
 	"internal/validity":   {},
 	"internal/version":    {},

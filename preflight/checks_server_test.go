@@ -41,7 +41,7 @@ func TestServerChecks(t *testing.T) {
 		return &Facts{Audit: a, Units: []Unit{{"auditd.service", state, "enabled"}}}
 	}
 	parameter := func(name, now, boot, file string) *Facts {
-		return &Facts{Sysctls: []Sysctl{{name, now, boot, file}}}
+		return &Facts{Sysctls: []Sysctl{{Name: name, Value: now, Boot: boot, File: file}}}
 	}
 	sets := Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", Sysctls: []BootSysctl{{"fs.inotify.max_user_instances", 8192, true}, {"net.bridge.bridge-nf-call-ip6tables", 1, false}}}
 	now := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
@@ -151,7 +151,8 @@ func TestNetworkChecks(t *testing.T) {
 		{"calico with one loose link", rpFilter, &Facts{Links: one, Filtering: []Filtering{{"all", 0, 0, 0}, {"e0", 2, 0, 0}}}, Want{Network: network("calico")}, Pass, "not strict"},
 		{"a real server of a load balancer", arpSysctl, &Facts{Links: one, Filtering: []Filtering{{"all", 0, 0, 1}}}, Want{}, Warn, "arp_ignore = 1 on e0"},
 		{"ARP defaults", arpSysctl, &Facts{Links: one, Filtering: []Filtering{{"lo", 0, 1, 1}}}, Want{}, Pass, "are 0"},
-		{"few connections at every boot", conntrack, &Facts{Sysctls: []Sysctl{{"net.netfilter.nf_conntrack_max", "", "65536", "/etc/sysctl.d/a.conf"}}}, Want{}, Warn, "/etc/sysctl.d/a.conf sets"},
+		{"few connections at every boot", conntrack, &Facts{Sysctls: []Sysctl{{Name: "net.netfilter.nf_conntrack_max", Value: "", Boot: "65536", File: "/etc/sysctl.d/a.conf"}}},
+			Want{}, Warn, "/etc/sysctl.d/a.conf sets"},
 		{"few connections before kube-proxy", conntrack, &Facts{Sysctls: []Sysctl{{Name: "net.netfilter.nf_conntrack_max", Value: "65536"}}}, Want{}, Pass, "kube-proxy raises"},
 		{"few connections in a cluster", conntrack, &Facts{Sysctls: []Sysctl{{Name: "net.netfilter.nf_conntrack_max", Value: "65536"}}}, Want{Managed: true}, Warn, "65536"},
 		{"module not loaded", conntrack, &Facts{}, Want{}, Pass, "not loaded"},

@@ -25,7 +25,11 @@ func judgeConntrack(f *Facts, w *Want) Result {
 	enough := w.limit(conntrackWarn)
 	switch {
 	case errBoot == nil && boot < enough:
-		return Result{Warn, s.File + " sets " + name + " = " + s.Boot, strconv.FormatInt(enough, 10) + " or more", "raise it in " + s.File}
+		found := s.line() + " at every boot"
+		if errHave == nil && have >= enough {
+			found = s.Value + " now, but " + found
+		}
+		return Result{Warn, found, strconv.FormatInt(enough, 10) + " or more", "raise it in " + s.File}
 	case errHave != nil:
 		return pass("not loaded yet; kube-proxy sets the size")
 	case have < enough && !w.Managed:

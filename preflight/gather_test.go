@@ -26,12 +26,12 @@ func TestDanglingLinks(t *testing.T) {
 		}
 	}
 	r, f := reader{fs: os.DirFS(root)}, Facts{}
-	boot, errSysctls := readBootSysctls(r)
+	errSysctls := readSysctls(t.Context(), r, &f)
 	blocked, errModules := readBlocked(r)
 	if err := errors.Join(errSysctls, errModules, readUmask(t.Context(), r, &f)); err != nil {
 		t.Fatal(err)
 	}
-	if boot["net.ipv4.ip_forward"].Boot != "0" || !slices.Equal(slices.Collect(maps.Keys(blocked)), []string{"vxlan"}) || f.Umask.Units != "0077" || f.Umask.Own["crio"] != "0027" {
-		t.Errorf("%v, %v, %+v", boot, blocked, f.Umask)
+	if f.sysctl(forwardingParameter).Boot != "0" || !slices.Equal(slices.Collect(maps.Keys(blocked)), []string{"vxlan"}) || f.Umask.Units != "0077" || f.Umask.Own["crio"] != "0027" {
+		t.Errorf("%v, %v, %+v", f.Sysctls, blocked, f.Umask)
 	}
 }

@@ -71,9 +71,15 @@ func judgeLimits(f *Facts, w *Want) Result {
 		fix = append(fix, fmt.Sprintf("DefaultLimitNOFILE=1024:%d in /etc/systemd/system.conf.d/, then systemctl daemon-reexec", max(enough, 524288)))
 	}
 	for _, name := range []string{"kernel.pid_max", "kernel.threads-max"} {
-		n, err := strconv.ParseInt(f.sysctl(name).Value, 10, 64)
-		if enough := w.limit(processesWarn); err == nil && n < enough {
-			low = append(low, fmt.Sprintf("%s = %d", name, n))
+		s, enough := f.sysctl(name), w.limit(processesWarn)
+		now, errNow := strconv.ParseInt(s.Value, 10, 64)
+		boot, errBoot := strconv.ParseInt(s.Boot, 10, 64)
+		switch {
+		case errBoot == nil && boot < enough:
+			low = append(low, s.line()+" at every boot")
+			fix = append(fix, fmt.Sprintf("%s = %d or more in %s", name, enough, s.File))
+		case errNow == nil && now < enough:
+			low = append(low, fmt.Sprintf("%s = %d", name, now))
 			fix = append(fix, fmt.Sprintf("%s = %d or more in /etc/sysctl.d/", name, enough))
 		}
 	}

@@ -288,6 +288,8 @@ func (f *Facts) best(names []string) Module {
 	return best
 }
 
+const lockedParameter = "kernel.modules_disabled"
+
 var modulesLocked = Check{
 	ID: "modules-locked", Title: "Kernel modules can be loaded", Source: "sysctl kernel.modules_disabled",
 	Breaks: "A module that is not loaded yet cannot be loaded before the next reboot: pods would have no network.",
@@ -295,8 +297,9 @@ var modulesLocked = Check{
 }
 
 func judgeModulesLocked(f *Facts, w *Want) Result {
-	if f.sysctl("kernel.modules_disabled").Value != "1" {
-		return pass("not locked")
+	s := f.sysctl(lockedParameter)
+	if s.Value != "1" {
+		return judgeModulesLockedAtBoot(f, w, s)
 	}
 	var later []string
 	for _, alternatives := range neededModules(w) {
@@ -309,4 +312,23 @@ func judgeModulesLocked(f *Facts, w *Want) Result {
 	}
 	return Result{Fail, "locked, and not loaded yet: " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
 		"add these modules to /etc/modules-load.d, remove the sysctl, and reboot"}
+}
+
+// judgeModulesLockedAtBoot fails for modules that the kernel loads on demand. systemd loads those in
+// /etc/modules-load.d before it sets kernel parameters, and install writes only some of them there.
+func judgeModulesLockedAtBoot(f *Facts, w *Want, s Sysctl) Result {
+	if s.Boot != "1" {
+		return pass("not locked")
+	}
+	var later []string
+	for _, alternatives := range neededModules(w) {
+		if state := f.best(alternatives); state == Loadable || state == Loaded {
+			later = append(later, alternatives[0])
+		}
+	}
+	if len(later) == 0 {
+		return pass("not locked now, %s at every boot; all required modules are built in", s.line())
+	}
+	return Result{Fail, "not locked now, but " + s.line() + " at every boot: the kernel then refuses " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
+		"remove the line from " + s.File + "; or write these modules to a file in /etc/modules-load.d, and reboot before the installation"}
 }

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
-	"strings"
 	"testing"
 
 	"airgap.dev/airgap/preflight/replay"
@@ -129,17 +128,6 @@ func TestParseResolvAndHosts(t *testing.T) {
 	hosts := parseHosts("#10.0.0.9 no\n10.0.0.1\ta b # c\n10.0.0.2\n")
 	if !reflect.DeepEqual(hosts, []HostsEntry{{"10.0.0.1", []string{"a", "b"}}}) {
 		t.Errorf("parseHosts = %+v", hosts)
-	}
-}
-
-func TestParseSysctls(t *testing.T) {
-	got := parseSysctls(strings.Split("# x=1\n;y=2\n-net.ipv4.ip_forward = 0\nnet/bridge/bridge-nf-call-iptables=1\nnet/ipv4/conf/eth0.100/forwarding=1\nkernel.panic=10 \nbroken\n", "\n"))
-	want := map[string]string{"net.ipv4.ip_forward": "0", "net.bridge.bridge-nf-call-iptables": "1", "net.ipv4.conf.eth0.100.forwarding": "1", "kernel.panic": "10"}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("parseSysctls = %v, want %v", got, want)
-	}
-	if got := parseSysctls([]string{"net.ipv4.conf.all.forwarding = 0"})["net.ipv4.ip_forward"]; got != "0" {
-		t.Errorf("all.forwarding sets ip_forward to %q", got)
 	}
 }
 

@@ -82,19 +82,26 @@ var rpFilter = Check{
 	Needs:  []string{"filtering", "links"}, Run: judgeRPFilter,
 }
 
-// judgeRPFilter allows the strict mode on a host with a single network, which has no second route.
+// judgeRPFilter judges the present values and those of the next boot.
 func judgeRPFilter(f *Facts, w *Want) Result {
-	if r, loose := judgeLooseForAll(f, w); loose {
-		return r
+	now, boot := judgeLooseForAll(f, w, f.present), judgeLooseForAll(f, w, f.atBoot)
+	if now.Status == Fail || boot.Status == Fail {
+		return nowAndBoot(now, boot, f.sysctl(linkParameter("all", rpFilterParameter)))
 	}
-	var strict []string
+	now, boot = judgeStrict(f, w, f.present), judgeStrict(f, w, f.atBoot)
+	return nowAndBoot(now, boot, f.setAtBoot(rpFilterParameter))
+}
+
+// judgeStrict allows the strict mode on a host with a single network, which has no second route.
+func judgeStrict(f *Facts, w *Want, at moment) Result {
+	var strict, lines []string
 	uplinks := f.uplinks()
 	for _, name := range uplinks {
-		if f.filtering(name).RPFilter == 1 {
-			strict = append(strict, name)
+		if value, line := at(name, rpFilterParameter); value == 1 {
+			strict, lines = append(strict, name), addLine(lines, line)
 		}
 	}
-	r := Result{Warn, "strict on " + strings.Join(strict, ", "), "0 or 2 (loose)",
+	r := Result{Warn, "strict on " + strings.Join(strict, ", ") + inBrackets(lines), "0 or 2 (loose)",
 		"set net.ipv4.conf.all.rp_filter = 2 in a file of /etc/sysctl.d, then run sysctl --system: the larger value applies"}
 	if w.Network.ByLink {
 		r.Fix = looseByLink
@@ -117,11 +124,12 @@ func judgeRPFilter(f *Facts, w *Want) Result {
 const looseByLink = "set net.ipv4.conf.all.rp_filter = 0 in a file of /etc/sysctl.d, and net.ipv4.conf.LINK.rp_filter = 2 for each link that needs it, then run sysctl --system"
 
 // judgeLooseForAll fails for plugins that exit if all links are loose.
-func judgeLooseForAll(f *Facts, w *Want) (Result, bool) {
-	if !w.Network.LooseForAllFails || f.filtering("all").RPFilter != 2 {
-		return Result{}, false
+func judgeLooseForAll(_ *Facts, w *Want, at moment) Result {
+	value, line := at("all", rpFilterParameter)
+	if !w.Network.LooseForAllFails || value != 2 {
+		return pass("not loose for all links")
 	}
-	return Result{Fail, "loose for all links", "0 or 1 for all: otherwise " + w.Network.Plugin + " does not start", looseByLink}, true
+	return Result{Fail, "loose for all links" + inBrackets(addLine(nil, line)), "0 or 1 for all: otherwise " + w.Network.Plugin + " does not start", looseByLink}
 }
 
 var arpSysctl = Check{
@@ -131,18 +139,21 @@ var arpSysctl = Check{
 }
 
 func judgeARP(f *Facts, _ *Want) Result {
-	var found []string
+	return nowAndBoot(judgeARPAt(f, f.present), judgeARPAt(f, f.atBoot), f.setAtBoot(arpFilterParameter, arpIgnoreParameter))
+}
+
+func judgeARPAt(f *Facts, at moment) Result {
+	var found, lines []string
 	for _, name := range f.uplinks() {
-		l := f.filtering(name)
-		if l.ARPFilter > 0 {
-			found = append(found, fmt.Sprintf("arp_filter = %d on %s", l.ARPFilter, name))
-		}
-		if l.ARPIgnore > 0 {
-			found = append(found, fmt.Sprintf("arp_ignore = %d on %s", l.ARPIgnore, name))
+		for _, parameter := range []string{arpFilterParameter, arpIgnoreParameter} {
+			if value, line := at(name, parameter); value > 0 {
+				found, lines = append(found, fmt.Sprintf("%s = %d on %s", parameter, value, name)), addLine(lines, line)
+			}
 		}
 	}
 	if len(found) > 0 {
-		return Result{Warn, strings.Join(found, ", "), "0", "set net.ipv4.conf.LINK.arp_ignore = 0 and arp_filter = 0, unless a load balancer in direct-return mode needs them on its real servers"}
+		return Result{Warn, strings.Join(found, ", ") + inBrackets(lines), "0",
+			"set net.ipv4.conf.LINK.arp_ignore = 0 and arp_filter = 0, unless a load balancer in direct-return mode needs them on its real servers"}
 	}
 	return pass("arp_filter and arp_ignore are 0")
 }

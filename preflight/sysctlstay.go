@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,8 +14,8 @@ type BootSysctl struct {
 }
 
 // overriddenBy reports whether a file overrides the parameter at every boot.
-func (b BootSysctl) overriddenBy(s Sysctl, w *Want) bool {
-	if !s.overrides(w, strconv.Itoa(b.Value)) {
+func (b BootSysctl) overriddenBy(s Sysctl, f *Facts, w *Want) bool {
+	if !s.overrides(f, w, strconv.Itoa(b.Value)) {
 		return false
 	}
 	n, err := strconv.Atoi(s.Boot)
@@ -28,7 +27,7 @@ const inotifyPrefix = "fs.inotify."
 var inotify = Check{
 	ID: "inotify", Title: "inotify limits are high enough", Source: "replicatedhq/embedded-cluster; kubespray; kind: pod errors due to too many open files",
 	Breaks: "The kubelet and programs in pods can no longer watch files: \"too many open files\".",
-	Needs:  []string{"sysctls"}, Run: judgeInotify,
+	Needs:  []string{"sysctls", "tuned"}, Run: judgeInotify,
 }
 
 func judgeInotify(f *Facts, w *Want) Result {
@@ -38,7 +37,7 @@ func judgeInotify(f *Facts, w *Want) Result {
 			continue
 		}
 		s := f.sysctl(b.Name)
-		if b.overriddenBy(s, w) {
+		if b.overriddenBy(s, f, w) {
 			return s.overridden(strconv.Itoa(b.Value))
 		}
 		found = append(found, strings.TrimPrefix(b.Name, inotifyPrefix)+" "+s.Value)
@@ -57,12 +56,12 @@ var sysctlOverride = Check{
 
 // judgeOverrides skips the parameters that other checks cover.
 func judgeOverrides(f *Facts, w *Want) Result {
-	own := []string{"net.ipv4.ip_forward", "net.bridge.bridge-nf-call-iptables"}
+	own := []string{forwardingParameter, defaultForwardingParameter, "net.bridge.bridge-nf-call-iptables"}
 	var lost []string
 	for _, b := range w.Sysctls {
 		_, kubelets := w.KubeletSysctls[b.Name]
-		if s := f.sysctl(b.Name); !kubelets && !slices.Contains(own, b.Name) && !strings.HasPrefix(b.Name, inotifyPrefix) && b.overriddenBy(s, w) {
-			lost = append(lost, fmt.Sprintf("%s sets %s = %s", s.File, b.Name, s.Boot))
+		if s := f.sysctl(b.Name); !kubelets && !slices.Contains(own, b.Name) && !strings.HasPrefix(b.Name, inotifyPrefix) && b.overriddenBy(s, f, w) {
+			lost = append(lost, s.line())
 		}
 	}
 	switch {

@@ -1,5 +1,7 @@
 package preflight
 
+import "cmp"
+
 const userNamespacesParameter = "user.max_user_namespaces"
 
 var userNamespaces = Check{
@@ -15,7 +17,9 @@ func judgeUserNamespaces(f *Facts, _ *Want) Result {
 	const want = "more than 0"
 	switch {
 	case s.Boot == "0":
-		return Result{Warn, s.File + " sets " + s.Name + " = 0", want, "remove the line from " + s.File + ", and run sysctl -w " + s.Name + "=15000"}
+		return Result{Warn, s.line() + " at every boot; now " + cmp.Or(s.Value, "unknown"), want, "remove the line from " + s.File + ", and run sysctl -w " + s.Name + "=15000"}
+	case s.Value == "0" && s.Boot != "":
+		return Result{Warn, "none can be created: " + s.Name + " = 0 now, although " + s.line() + " at every boot", want, "run sysctl -w " + s.Name + "=" + s.Boot}
 	case s.Value == "0":
 		return Result{Warn, "none can be created: " + s.Name + " = 0", want, "run sysctl -w " + s.Name + "=15000"}
 	case s.Value == "":

@@ -90,6 +90,8 @@ func TestReported(t *testing.T) {
 			[]Finding{{Object: "Node w1", Saw: "changed since the installation: S.5....T.  /usr/bin/kubelet"}, {Object: "Node w1", Saw: "kubelet: the next dnf update may change it"}}},
 		{"sysctl", sysctlsStay(), nodereport.Report{Sysctls: []nodereport.Setting{{Key: "net.ipv4.ip_forward", Saw: "0", Want: "1"}}},
 			[]Finding{{Object: "Node w1, net.ipv4.ip_forward", Saw: "0"}}},
+		{"sysctl, from the next boot on", sysctlsStay(), nodereport.Report{Sysctls: []nodereport.Setting{{Key: "kernel.panic", Saw: "0 from the next boot on (/etc/sysctl.d/99-a.conf:2)", Want: "10"}}},
+			[]Finding{{Object: "Node w1, kernel.panic", Saw: "0 from the next boot on (/etc/sysctl.d/99-a.conf:2)"}}},
 		{"registry", registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Error: "connection refused"}, {Address: "10.0.0.2:5000"}}},
 			[]Finding{{Object: "Registry 10.0.0.1:5000 from w1", Saw: "connection refused"}}},
 		{"registries on a joined host, and on a host that has not joined yet", registriesReached(), nodereport.Report{

@@ -166,7 +166,8 @@ func sysctlsStay() rule {
 		for _, s := range r.Sysctls {
 			findings = append(findings, Finding{
 				Object: "Node " + host + ", " + s.Key, Saw: s.Saw, Want: s.Want,
-				Fix: "on " + host + ": find the file that sets it: grep -r " + s.Key + " /etc/sysctl.d /usr/lib/sysctl.d /etc/tuned; then sysctl --system",
+				Fix: "on " + host + ": find the line that sets it, also with a glob: grep -rs " + s.Key[strings.LastIndex(s.Key, ".")+1:] +
+					" /etc/sysctl.conf /etc/sysctl.d /run/sysctl.d /usr/local/lib/sysctl.d /usr/lib/sysctl.d /etc/tuned /usr/lib/tuned; then sysctl --system",
 			})
 		}
 		return findings

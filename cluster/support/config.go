@@ -73,7 +73,7 @@ func (e *Evidence) configFiles() []string {
 		"etc/cni/net.d/*.conflist", "etc/cni/net.d/*.conf", "etc/nvidia-container-runtime/*.toml", "etc/cdi/*", "run/flannel/subnet.env",
 		"etc/systemd/system/airgap*", "etc/systemd/system/*.service.d/*.conf", "usr/lib/systemd/system/kubelet.service.d/*.conf",
 		"etc/systemd/system/containerd.service", "etc/systemd/system/crio.service", "etc/sysconfig/kubelet", "etc/sysconfig/airgap*", "etc/sysconfig/crio",
-		"etc/sysctl.conf", "etc/sysctl.d/*.conf", "etc/modules-load.d/*.conf", "etc/modprobe.d/*.conf", "etc/NetworkManager/conf.d/*.conf", "etc/firewalld/zones/*.xml",
+		"etc/sysctl.conf", "etc/sysctl.d/*.conf", "usr/local/lib/sysctl.d/*.conf", "etc/tuned/active_profile", "etc/modules-load.d/*.conf", "etc/modprobe.d/*.conf", "etc/NetworkManager/conf.d/*.conf", "etc/firewalld/zones/*.xml",
 		"etc/fapolicyd/rules.d/*", "etc/selinux/config", "etc/systemd/zram-generator.conf",
 		"etc/hosts", "etc/resolv.conf", "etc/os-release", "etc/fstab", "etc/chrony.conf", "etc/dnf/dnf.conf", "etc/dnf/plugins/*.list", "etc/yum.repos.d/*.repo",
 	)

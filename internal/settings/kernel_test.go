@@ -86,7 +86,7 @@ func TestModulesMissing(t *testing.T) {
 // values are /proc/sys before a run: bridge-nf off, inotify below and above.
 func values(t *testing.T, f *hosttest.Fake) {
 	for name, value := range map[string]string{
-		"net/ipv4/ip_forward": "0", "net/bridge/bridge-nf-call-iptables": "0", "net/bridge/bridge-nf-call-ip6tables": "1",
+		"net/ipv4/ip_forward": "0", "net/ipv4/conf/default/forwarding": "0", "net/bridge/bridge-nf-call-iptables": "0", "net/bridge/bridge-nf-call-ip6tables": "1",
 		"fs/inotify/max_user_instances": "128", "fs/inotify/max_user_watches": "2000000",
 		"vm/overcommit_memory": "0", "vm/panic_on_oom": "0", "kernel/panic": "0", "kernel/panic_on_oops": "1",
 		"kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000",
@@ -157,6 +157,7 @@ func TestDriftedSysctls(t *testing.T) {
 
 func TestSysctlsMissing(t *testing.T) {
 	f, m := hosttest.New(t)
+	f.Put(t, "proc/sys/net/ipv4/conf/default/forwarding", "0\n")
 	f.Put(t, "proc/sys/net/ipv4/ip_forward", "0\n")
 	hosttest.MustBeDone(t, Sysctls(m).Done, false)
 	err := Sysctls(m).Run(t.Context())
@@ -180,7 +181,7 @@ func TestPlanOfHostSettings(t *testing.T) {
 		}
 	}
 	hosttest.WantPlan(t, f, Sysctls(m),
-		"net.ipv4.ip_forward 0 → 1",
+		"net.ipv4.ip_forward 0 → 1", "net.ipv4.conf.default.forwarding 0 → 1",
 		"net.bridge.bridge-nf-call-iptables → 1", "net.bridge.bridge-nf-call-ip6tables → 1", // br_netfilter is not loaded yet
 		"fs.inotify.max_user_instances 128 → 8192", "vm.overcommit_memory 0 → 1", "kernel.panic 0 → 10",
 		"write "+SysctlFile+" (new)")

@@ -6,17 +6,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/sysctld"
 )
 
 // SysctlFile is where Sysctls has the parameters set at boot. Files that sort
 // after it win.
 const SysctlFile = "/etc/sysctl.d/90-airgap.conf"
+
+const forwardingKey = "net.ipv4.ip_forward"
 
 const sysctlUndo = host.UndoDir + "/sysctl.json"
 
@@ -31,7 +36,8 @@ type Sysctl struct {
 // NodeSysctls are all that Sysctls sets, and has set at every boot.
 func NodeSysctls() []Sysctl {
 	return append([]Sysctl{
-		{Key: "net.ipv4.ip_forward", Value: 1},
+		{Key: forwardingKey, Value: 1},
+		{Key: "net.ipv4.conf.default.forwarding", Value: 1}, // the interfaces of pods copy it
 		{Key: "net.bridge.bridge-nf-call-iptables", Value: 1},
 		{Key: "net.bridge.bridge-nf-call-ip6tables", Value: 1},
 		{Key: "fs.inotify.max_user_instances", Value: 8192, Floor: true},
@@ -67,7 +73,7 @@ func KubeletSysctls() map[string]string {
 func touched() []string {
 	return []string{
 		// the kernel, when net.ipv4.ip_forward changes
-		"net.ipv4.conf.all.accept_redirects", "net.ipv4.conf.default.forwarding",
+		"net.ipv4.conf.all.accept_redirects",
 		// kube-proxy
 		"net.ipv4.conf.all.route_localnet", "net.netfilter.nf_conntrack_max",
 		"net.netfilter.nf_conntrack_tcp_timeout_established", "net.netfilter.nf_conntrack_tcp_timeout_close_wait",
@@ -102,7 +108,15 @@ func sysctlsHold(m host.Machine) (bool, error) {
 		}
 		want[s.Key] = have
 	}
-	return host.FileMatches(m.Path(SysctlFile), sysctlText(want), 0o644)
+	off, err := linksOff(m)
+	if err != nil || len(off) > 0 {
+		return false, err
+	}
+	text, err := sysctlText(m, want)
+	if err != nil {
+		return false, err
+	}
+	return host.FileMatches(m.Path(SysctlFile), text, 0o644)
 }
 
 // setSysctls writes the values from before first: a cut later must not lose
@@ -124,13 +138,36 @@ func setSysctls(m host.Machine) error {
 			want[s.Key] = s.Value
 		}
 	}
-	if err := keepForUndo(m, sysctlUndo, before); err != nil {
+	if err := keepSysctls(m, before); err != nil {
 		return err
 	}
-	if err := host.WriteFile(m.Path(SysctlFile), sysctlText(want), 0o644); err != nil {
+	text, err := sysctlText(m, want)
+	if err != nil {
 		return err
 	}
-	return writeSysctls(m, want, ourKeys()...)
+	if err := host.WriteFile(m.Path(SysctlFile), text, 0o644); err != nil {
+		return err
+	}
+	if err := writeSysctls(m, want, ourKeys()...); err != nil {
+		return err
+	}
+	return switchLinksOn(m)
+}
+
+// keepSysctls keeps the values from before for the undo. Values that an earlier run kept stay.
+func keepSysctls(m host.Machine, before map[string]int) error {
+	kept, err := host.ReadJSON[map[string]int](m.Path(sysctlUndo))
+	if host.IgnoreMissing(err) != nil {
+		return err
+	}
+	if err := addLinks(m, before); err != nil {
+		return err
+	}
+	maps.Copy(before, kept)
+	if maps.Equal(before, kept) {
+		return nil
+	}
+	return host.WriteJSON(m.Path(sysctlUndo), before)
 }
 
 func ourKeys() []string {
@@ -150,31 +187,29 @@ func restoreSysctls(m host.Machine) error {
 	if err := writeSysctls(m, before, ourKeys()...); err != nil {
 		return err
 	}
-	if err := writeSysctls(m, before, touched()...); err != nil {
+	if err := writeSysctls(m, before, slices.Sorted(maps.Keys(before))...); err != nil {
 		return err
 	}
 	return errors.Join(host.Remove(m.Path(SysctlFile)), host.Remove(m.Path(sysctlUndo)))
 }
 
-// keepForUndo writes value as JSON unless an earlier run kept one.
-func keepForUndo(m host.Machine, name string, value any) error {
-	if _, err := os.Stat(m.Path(name)); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return host.WriteJSON(m.Path(name), value)
-}
-
-func sysctlText(values map[string]int) []byte {
+// sysctlText has two more lines for forwarding. Another file can set net.ipv4.ip_forward by its other
+// name, and systemd-sysctl applies both in the order of their changes. A glob in an earlier file would
+// switch forwarding off for each new interface.
+func sysctlText(m host.Machine, values map[string]int) ([]byte, error) {
 	text := bytes.NewBufferString("# Written by airgap for Kubernetes.\n")
 	for _, s := range NodeSysctls() {
 		fmt.Fprintf(text, "%s = %d\n", s.Key, values[s.Key])
 	}
-	return text.Bytes()
+	fmt.Fprintf(text, "# The other name of %s, and interfaces that are created later.\nnet.ipv4.conf.all.forwarding = 1\n", forwardingKey)
+	globs, err := sysctld.KnowsGlobs(os.DirFS(m.Path("/")))
+	if globs {
+		fmt.Fprintf(text, "net.ipv4.conf.*.forwarding = 1\n")
+	}
+	return text.Bytes(), err
 }
 
-func sysctlPath(m host.Machine, key string) string {
-	return m.Path("/proc/sys/" + strings.ReplaceAll(key, ".", "/"))
-}
+func sysctlPath(m host.Machine, key string) string { return m.Path("/proc/sys/" + sysctld.Path(key)) }
 
 func readSysctl(m host.Machine, key string) (int, error) {
 	text, err := os.ReadFile(sysctlPath(m, key))
@@ -219,6 +254,14 @@ func planSysctls(m host.Machine) ([]string, error) {
 			changes = append(changes, fmt.Sprintf("%s %d → %d", s.Key, have, s.Value))
 		}
 	}
-	file, err := host.PlanFiles(map[string][]byte{m.Path(SysctlFile): sysctlText(want)}, 0o644)
-	return append(changes, file...), err
+	links, err := planLinks(m)
+	if err != nil {
+		return changes, err
+	}
+	text, err := sysctlText(m, want)
+	if err != nil {
+		return changes, err
+	}
+	file, err := host.PlanFiles(map[string][]byte{m.Path(SysctlFile): text}, 0o644)
+	return slices.Concat(changes, links, file), err
 }

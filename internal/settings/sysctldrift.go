@@ -2,21 +2,30 @@ package settings
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"os"
 	"strconv"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/sysctld"
 )
 
-// SysctlDrift is a kernel parameter that a node needs and that is another one
-// now. Saw is "" where the kernel does not have it, as without its module.
+// SysctlDrift is a kernel parameter that a node needs and that has another value now, or after the
+// next boot. Saw is "" where the kernel does not have it, as without its module.
 type SysctlDrift struct{ Key, Saw, Want string }
 
-// DriftedSysctls returns the parameters of NodeSysctls with another value now.
+// DriftedSysctls returns the parameters of NodeSysctls with another value, and the interfaces that do
+// not forward.
 func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
+	boot, err := sysctld.Read(os.DirFS(m.Path("/")))
+	if err != nil {
+		return nil, err
+	}
 	var drifted []SysctlDrift
 	for _, s := range NodeSysctls() {
 		have, err := readSysctl(m, s.Key)
+		set, is := boot.Of(s.Key)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			drifted = append(drifted, SysctlDrift{s.Key, "", s.want()})
@@ -24,9 +33,51 @@ func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
 			return nil, err
 		case !s.holds(have):
 			drifted = append(drifted, SysctlDrift{s.Key, strconv.Itoa(have), s.want()})
+		case !is:
+			drifted = append(drifted, SysctlDrift{s.Key, "no setting for the next boot", s.want()})
+		case !s.set(set):
+			drifted = append(drifted, SysctlDrift{s.Key, atNextBoot(set), s.want()})
+		}
+	}
+	links, err := driftedLinks(m, boot)
+	return append(drifted, links...), err
+}
+
+// driftedLinks returns the interfaces that do not forward now, or from the next boot on. They are no
+// separate finding while the kernel does not forward at all.
+func driftedLinks(m host.Machine, boot *sysctld.Boot) ([]SysctlDrift, error) {
+	if forwards, err := readSysctl(m, forwardingKey); err != nil || forwards == 0 {
+		return nil, host.IgnoreMissing(err)
+	}
+	keys, err := linkKeys(m)
+	if err != nil {
+		return nil, err
+	}
+	var drifted []SysctlDrift
+	for _, key := range keys {
+		have, err := readSysctl(m, key)
+		set, is := boot.Of(key)
+		switch {
+		case errors.Is(err, fs.ErrNotExist): // it was removed meanwhile
+		case err != nil:
+			return nil, err
+		case have == 0 && !named(boot, key):
+			drifted = append(drifted, SysctlDrift{key, "0", "1"})
+		case have != 0 && is && set.Value == "0" && (set.Glob() || named(boot, key)):
+			drifted = append(drifted, SysctlDrift{key, atNextBoot(set), "1"})
 		}
 	}
 	return drifted, nil
+}
+
+// set reports whether a setting has the value.
+func (s Sysctl) set(to sysctld.Setting) bool {
+	n, err := strconv.Atoi(to.Value)
+	return err == nil && s.holds(n)
+}
+
+func atNextBoot(s sysctld.Setting) string {
+	return fmt.Sprintf("%s from the next boot on (%s)", s.Value, s.At())
 }
 
 func (s Sysctl) want() string {
