@@ -24,13 +24,17 @@ func readDirectories(ctx context.Context, r reader, f *Facts) error {
 	if err != nil {
 		return err
 	}
-	targets, _ := r.targets(ctx) // the probe targets reports the error
+	targets, _ := r.targets(ctx, mounts) // the probe targets reports the error
 	var dirs []string
 	for _, p := range surveyedPaths() {
 		if t := targets[p]; t != "" {
 			p = t
 		}
-		for p = r.nearest(mounts, p); ; p = path.Dir(p) {
+		p = r.nearest(mounts, p)
+		if m, _ := mountOf(mounts, p); remote(m.fsType) { // it may never answer
+			p = path.Dir(p)
+		}
+		for ; ; p = path.Dir(p) {
 			dirs = append(dirs, p)
 			if p == "/" {
 				break

@@ -59,8 +59,8 @@ func readFilesystems(ctx context.Context, r reader, f *Facts) error {
 	if err != nil {
 		return err
 	}
-	targets, _ := r.targets(ctx) // the probe targets reports the error
-	names, _ := r.diskNames(ctx) // the probe bootMounts reports the error
+	targets, _ := r.targets(ctx, mounts) // the probe targets reports the error
+	names, _ := r.diskNames(ctx)         // the probe bootMounts reports the error
 	var asked []string
 	for _, p := range surveyedPaths() {
 		asked = append(asked, r.nearest(mounts, cmp.Or(targets[p], p)))

@@ -66,7 +66,7 @@ func TestMountUnits(t *testing.T) {
 	unit := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	const dir = "etc/systemd/system/"
 	r := reader{fs: fstest.MapFS{
-		dir + "var-lib-etcd.mount":                                unit("[Unit]\nWhere=/no\n[Mount]\n# Where=/x\nWhat=/dev/sdb1\nWhere=/var/lib/etcd\nOptions=noatime\n[Install]\nRequiredBy=local-fs.target\n"),
+		dir + "var-lib-etcd.mount":                                unit("[Unit]\nWhere=/no\n[Mount]\n# Where=/x\nWhat=/dev/sdb1\nWhere=/var/lib/etcd\nOptions=noatime\n[Install]\nAlias=x\n"),
 		dir + "local-fs.target.requires/var-lib-etcd.mount":       unit(""),
 		dir + "var-lib-etcd.mount.d/10-options.conf":              unit("[Mount]\nOptions=nofail,password=secret\n"),
 		dir + "var-lib-kubelet.mount":                             unit("[Mount]\nWhat=UUID=1\nWhere=/var/lib/kubelet\n"),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 )
@@ -18,11 +19,15 @@ type Target struct {
 const targetLimit = 5 * time.Second
 
 // targets are the surveyed paths without symbolic links, only where they differ. realpath follows
-// links, and the rest of a path need not exist.
-func (r reader) targets(ctx context.Context) (map[string]string, error) {
+// links, and the rest of a path need not exist. Paths on file systems of other computers stay as they
+// are: such a file system may never answer.
+func (r reader) targets(ctx context.Context, mounts []mount) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, targetLimit)
 	defer cancel()
-	paths := surveyedPaths()
+	paths := slices.DeleteFunc(surveyedPaths(), func(p string) bool {
+		m, _ := mountOf(mounts, p)
+		return remote(m.fsType)
+	})
 	out, err := r.output(ctx, "realpath", append([]string{"--canonicalize-missing", "--"}, paths...)...)
 	if err != nil {
 		return nil, err
@@ -44,7 +49,11 @@ func (r reader) targets(ctx context.Context) (map[string]string, error) {
 }
 
 func readTargets(ctx context.Context, r reader, f *Facts) error {
-	targets, err := r.targets(ctx)
+	mounts, err := readMounts(r)
+	if err != nil {
+		return err
+	}
+	targets, err := r.targets(ctx, mounts)
 	if err != nil {
 		return err
 	}
