@@ -39,6 +39,9 @@ func (m Machine) begin(ctx context.Context, c command) error {
 	if err := node.SetState(m.Machine, node.Began); err != nil {
 		return err
 	}
+	if err := m.removeEtcdGuard(ctx); err != nil {
+		return err
+	}
 	if err := c.prepare(); err != nil {
 		return err
 	}

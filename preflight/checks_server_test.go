@@ -28,7 +28,7 @@ func TestServerChecks(t *testing.T) {
 		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Inodes: total, InodesFree: free}}}
 	}
 	xfs := func(ftype bool) *Facts {
-		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{"8:1", ftype}}}
+		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:1", Ftype: ftype}}}
 	}
 	tmp := func(path string) *Facts {
 		return &Facts{Filesystems: []Filesystem{{Path: "/"}, {Path: path, Options: []string{"noexec"}}}}

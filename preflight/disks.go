@@ -55,6 +55,21 @@ func (f *Facts) addDiskError(device, line string) {
 	f.DiskErrors = append(f.DiskErrors, DiskErrors{device, 1, line})
 }
 
+// onDisk reports whether a device is a disk or one of its partitions: sdb1 of sdb, nvme0n1p2 of
+// nvme0n1. sdbc is another disk.
+func onDisk(device, disk string) bool {
+	part, is := strings.CutPrefix(device, disk)
+	if !is || disk == "" {
+		return false
+	}
+	if last := disk[len(disk)-1]; part != "" && last >= '0' && last <= '9' {
+		if part, is = strings.CutPrefix(part, "p"); !is || part == "" {
+			return false
+		}
+	}
+	return strings.Trim(part, "0123456789") == ""
+}
+
 var usbMedia = Check{
 	ID: "usb-media", Title: "USB drive and disks are readable", Source: "airgap: USB drives fail, and the kernel log shows it first",
 	Breaks: "Files that are copied from the USB drive are corrupted, or the copy never finishes.",
@@ -69,7 +84,7 @@ func judgeMedia(f *Facts, w *Want) Result {
 	var found []string
 	for _, d := range f.DiskErrors {
 		status = worse(status, Warn)
-		if w.MediumDevice != "" && strings.HasPrefix(w.MediumDevice, d.Device) {
+		if w.MediumDevice != "" && onDisk(w.MediumDevice, d.Device) {
 			status = Fail
 		}
 		found = append(found, fmt.Sprintf("%s: %d errors, the last one: %s", d.Device, d.Count, d.Last))

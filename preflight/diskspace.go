@@ -26,6 +26,20 @@ var storeFail = diskLimit("storeFail",
 	func(w *Want) int64 { return w.StoreBytes + w.StoreBytes/10 },
 	"Least free space for the copy of the bundle on registry hosts. Default the size of the bundle plus 10%.")
 
+var logsFail = diskLimit("logsFail", always(gigabyte), "Least free space for the logs of containers. Default 1GB.")
+
+var logsWarn = diskLimit("logsWarn",
+	func(w *Want) int64 { return max(w.LogBytes, gigabyte) },
+	"Free space for the logs of containers below which the check warns. Default the kubelet's containerLogMaxSize times containerLogMaxFiles times maxPods.")
+
+var usrFail = diskLimit("usrFail",
+	func(w *Want) int64 { return 3*w.PackageBytes + 500*megabyte },
+	"Least free space in /usr for packages. Default 500MB plus three times the size of the bundle's packages.")
+
+var optFail = diskLimit("optFail", always(gigabyte), "Least free space in /opt for the programs of the runtime. Default 1GB.")
+
+var rootFail = diskLimit("rootFail", always(500*megabyte), "Least free space in /, for /etc and files of the installation. Default 500MB.")
+
 var usedFail = Limit{
 	Check: "disk-space", Name: "usedFail", Unit: Percent, Default: always(80),
 	About: "Used share of a file system above which the check fails. Default 80%.",
@@ -38,7 +52,7 @@ func diskLimit(name string, byDefault func(*Want) int64, about string) Limit {
 var diskSpace = Check{
 	ID: "disk-space", Title: "File systems have enough free space", Source: "replicatedhq/embedded-cluster; kubelet eviction",
 	Breaks: "When a disk fills up, the kubelet evicts pods and deletes images, and etcd stops.",
-	Limits: []Limit{kubeletFail, kubeletWarn, imagesFail, etcdFail, etcdWarn, storeFail, usedFail},
+	Limits: []Limit{kubeletFail, kubeletWarn, imagesFail, etcdFail, etcdWarn, storeFail, logsFail, logsWarn, usrFail, optFail, rootFail, usedFail},
 	Needs:  []string{"filesystems"}, Run: judgeSpace,
 }
 
@@ -47,18 +61,20 @@ type need struct {
 	path       string
 	fail, warn int64
 	user       string
+	once       bool // only the installation needs the space
+	minor      bool // it does not count on a file system with other needs, which are much larger
 }
 
 func (w *Want) space() []need {
 	images := w.limit(imagesFail)
 	needs := []need{
-		{kubeletPath, w.limit(kubeletFail), w.limit(kubeletWarn), "kubelet"},
-		{w.imagesPath(), images, images, "images"},
+		{path: kubeletPath, fail: w.limit(kubeletFail), warn: w.limit(kubeletWarn), user: "kubelet"},
+		{path: w.imagesPath(), fail: images, warn: images, user: "images"},
 	}
 	if w.HasRole(ControlPlane) {
-		needs = append(needs, need{etcdPath, w.limit(etcdFail), w.limit(etcdWarn), "etcd"})
+		needs = append(needs, need{path: etcdPath, fail: w.limit(etcdFail), warn: w.limit(etcdWarn), user: "etcd"})
 		if w.AuditBytes > 0 {
-			needs = append(needs, need{logPath, w.AuditBytes, w.AuditBytes, "audit log"})
+			needs = append(needs, need{path: logPath, fail: w.AuditBytes, warn: w.AuditBytes, user: "audit log"})
 		}
 	}
 	if w.Managed { // the kubelet, the images and etcd already use their space
@@ -68,10 +84,26 @@ func (w *Want) space() []need {
 	}
 	if w.StoreBytes > 0 {
 		store := w.limit(storeFail)
-		needs = append(needs, need{storePath, store, store, "bundle"})
+		needs = append(needs, need{path: storePath, fail: store, warn: store, user: "bundle"})
 	}
 	if w.BackupBytes > 0 {
-		needs = append(needs, need{backupPath, w.BackupBytes, w.BackupBytes, "etcd backup"})
+		needs = append(needs, need{path: backupPath, fail: w.BackupBytes, warn: w.BackupBytes, user: "etcd backup"})
+	}
+	logs := need{path: logPath, fail: w.limit(logsFail), warn: w.limit(logsWarn), user: "container logs", minor: true}
+	if w.Managed {
+		logs.fail, logs.warn = 0, 0
+		return append(needs, logs)
+	}
+	return slices.Concat(needs, []need{logs}, w.installed())
+}
+
+// installed is the space that the files of the installation need. /usr may be a mount of its own.
+func (w *Want) installed() []need {
+	usr, root := w.limit(usrFail), w.limit(rootFail)
+	needs := []need{{path: "/usr", fail: usr, warn: usr, user: "packages", once: true, minor: true}, {path: "/", fail: root, warn: root, user: "/etc", once: true, minor: true}}
+	if w.RuntimePackage == "" {
+		opt := w.limit(optFail)
+		needs = append(needs, need{path: "/opt", fail: opt, warn: opt, user: "runtime", once: true, minor: true})
 	}
 	return needs
 }
@@ -82,7 +114,8 @@ type Space struct {
 	User string // the program or data that uses it: "kubelet"
 }
 
-// Spaces lists all paths that disk-space can check on a host with these roles, in the check's order.
+// Spaces lists all paths that the cluster needs free space in, on a host with these roles, in the order
+// of the check disk-space.
 func Spaces(crio bool, roles ...Role) []Space {
 	w := &Want{CRIO: crio, Roles: roles}
 	if w.HasRole(ControlPlane) {
@@ -93,7 +126,9 @@ func Spaces(crio bool, roles ...Role) []Space {
 	}
 	var all []Space
 	for _, n := range w.space() {
-		all = append(all, Space{n.path, n.user})
+		if !n.once {
+			all = append(all, Space{n.path, n.user})
+		}
 	}
 	return all
 }
@@ -111,18 +146,24 @@ type demand struct {
 	fs         Filesystem
 	fail, warn int64
 	users      []string
+	lasting    bool // the cluster writes there after the installation
+	major      bool // a need that is not minor
 }
 
 func judgeSpace(f *Facts, w *Want) Result {
-	var short, full, tight, fine []string
+	var unknown, short, full, tight, fine []string
 	atMost := int(w.limit(usedFail))
 	for _, d := range f.demands(w) {
+		if d.fs.Unknown != "" {
+			unknown = append(unknown, d.fs.Unknown)
+			continue
+		}
 		have := fmt.Sprintf("%s free on %s (%s)", ui.Size(d.fs.Free), d.fs.Mount, strings.Join(d.users, ", "))
 		used := usedPercent(d.fs)
 		switch {
 		case d.fs.Free < d.fail:
 			short = append(short, fmt.Sprintf("%s, %s needed", have, ui.Size(d.fail)))
-		case used > atMost:
+		case d.lasting && used > atMost:
 			full = append(full, fmt.Sprintf("%s, %d %% used", have, used))
 		case d.fs.Free < d.warn:
 			tight = append(tight, fmt.Sprintf("%s, %s recommended", have, ui.Size(d.warn)))
@@ -135,15 +176,19 @@ func judgeSpace(f *Facts, w *Want) Result {
 	if bad := append(short, full...); len(bad) > 0 {
 		return Result{Fail, strings.Join(bad, "; "), want, fix}
 	}
+	if len(unknown) > 0 {
+		return unknownSpace(unknown, want)
+	}
 	if len(tight) > 0 {
 		return Result{Warn, strings.Join(tight, "; "), want, fix}
 	}
 	return pass("%s", strings.Join(fine, "; "))
 }
 
+// demands leaves out minor needs where the kubelet, images, etcd or bundles need much more space.
 func (f *Facts) demands(w *Want) []*demand {
 	var demands []*demand
-	for _, n := range w.space() {
+	for _, n := range w.space() { // minor needs come last
 		fsys := f.filesystem(n.path)
 		i := slices.IndexFunc(demands, func(d *demand) bool { return d.fs.Device == fsys.Device })
 		if i < 0 {
@@ -151,9 +196,14 @@ func (f *Facts) demands(w *Want) []*demand {
 			demands = append(demands, &demand{fs: fsys})
 		}
 		d := demands[i]
+		if n.minor && d.major {
+			continue
+		}
 		d.fail += n.fail
 		d.warn += n.warn
 		d.users = append(d.users, n.user)
+		d.lasting = d.lasting || !n.once
+		d.major = d.major || !n.minor && n.path != logPath
 	}
 	return demands
 }

@@ -42,6 +42,10 @@ type Facts struct {
 	Time          Time              `yaml:"time" json:"time"`
 
 	Filesystems []Filesystem `yaml:"filesystems" json:"filesystems"`
+	Directories []Directory  `yaml:"directories,omitempty" json:"directories,omitempty"`
+	Multipath   Multipath    `yaml:"multipath" json:"multipath"`
+	Boot        Boot         `yaml:"boot" json:"boot"`
+	Targets     []Target     `yaml:"targets,omitempty" json:"targets,omitempty"` // of surveyed paths with links
 	XFS         []XFS        `yaml:"xfs,omitempty" json:"xfs,omitempty"`
 	DiskErrors  []DiskErrors `yaml:"diskErrors,omitempty" json:"diskErrors,omitempty"`
 

@@ -71,6 +71,8 @@ func workerPorts() []Port {
 	return []Port{{10250, "tcp", "kubelet"}, {10256, "tcp", "kube-proxy health"}, {8472, "udp", "VXLAN"}}
 }
 
+func servesBundle(w *Want) { w.Roles = append(slices.Clone(w.Roles), Registry) }
+
 func TestRecordedHosts(t *testing.T) {
 	node := Want{
 		Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", NodeAddress: "10.20.0.11",
@@ -127,7 +129,7 @@ func TestRecordedHosts(t *testing.T) {
 		},
 		{
 			host: "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "usb-media", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
+			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
 				"networkmanager", "nm-cloud-setup", "nft-foreign", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{
@@ -146,6 +148,9 @@ func TestRecordedHosts(t *testing.T) {
 			change: func(w *Want) { w.OS = "el10" },
 			fails:  []string{"kernel-config", "cpu-level"},
 		},
+		{host: "rocky9-data-volumes", change: servesBundle, fails: []string{"boot-mounts"}},
+		{host: "rocky9-links", change: servesBundle, fails: []string{"disk-space", "data-links", "parent-dirs", "selinux"}},
+		{host: "rhel9-small-volumes", change: servesBundle, fails: []string{"disk-space", "mount-noexec"}},
 		{
 			host: "rocky9-l40s-secureboot",
 			change: func(w *Want) {

@@ -24,6 +24,10 @@ var inodes = Check{
 
 // judgeInodes skips file systems without a fixed number of inodes, such as btrfs.
 func judgeInodes(f *Facts, w *Want) Result {
+	want := fmt.Sprintf("%d %% or more", w.limit(inodesWarn))
+	if why := f.unanswered(w.dataPaths()...); len(why) > 0 {
+		return unknownSpace(why, want)
+	}
 	var found []string
 	status, least, enough := Pass, w.limit(inodesFail), w.limit(inodesWarn)
 	for _, fsys := range f.counted(w) {
@@ -42,21 +46,14 @@ func judgeInodes(f *Facts, w *Want) Result {
 	case status == Pass:
 		return pass("%s", strings.Join(found, ", "))
 	}
-	return Result{status, strings.Join(found, ", "), fmt.Sprintf("%d %% or more", enough),
+	return Result{status, strings.Join(found, ", "), want,
 		"delete small files there (du --inodes -d 3 PATH | sort -n shows where), or create the file system again with more inodes"}
 }
 
 // counted are the file systems with a fixed number of inodes that the cluster writes to, each once.
 func (f *Facts) counted(w *Want) []Filesystem {
-	paths := []string{w.imagesPath(), kubeletPath}
-	if w.HasRole(ControlPlane) {
-		paths = append(paths, etcdPath)
-	}
-	if w.HasRole(Registry) {
-		paths = append(paths, storePath)
-	}
 	var counted []Filesystem
-	for _, p := range paths {
+	for _, p := range w.dataPaths() {
 		fsys := f.filesystem(p)
 		same := func(other Filesystem) bool { return other.Device == fsys.Device }
 		if fsys.Inodes > 0 && !slices.ContainsFunc(counted, same) {

@@ -7,12 +7,16 @@ import (
 )
 
 var mountNoexec = Check{
-	ID: "mount-noexec", Title: "Mount options allow containers", Source: "k3s#7296",
-	Breaks: "Programs of containers do not start from a file system that is mounted with noexec.",
+	ID: "mount-noexec", Title: "Mount options allow containers", Source: "k3s#7296, mount manual",
+	Breaks: "Programs of containers do not start from a file system that is mounted with noexec, and nothing can be installed on a read-only one.",
 	Needs:  []string{"filesystems"}, Run: judgeMountOptions,
 }
 
 func judgeMountOptions(f *Facts, w *Want) Result {
+	if readOnly := f.readOnly(w); len(readOnly) > 0 {
+		return Result{Fail, "read-only: " + strings.Join(readOnly, ", "), "rw: the packages and the cluster write there",
+			"remove ro from the options in /etc/fstab and run mount -o remount,rw MOUNT; after an error of the file system (dmesg), check it with xfs_repair or fsck first"}
+	}
 	var noexec, other []string
 	for _, p := range []string{w.imagesPath(), kubeletPath, "/opt"} {
 		fsys := f.filesystem(p)
@@ -34,6 +38,27 @@ func judgeMountOptions(f *Facts, w *Want) Result {
 	default:
 		return pass("no restriction")
 	}
+}
+
+// readOnly lists the directories on read-only file systems that the installation or the cluster writes to.
+func (f *Facts) readOnly(w *Want) []string {
+	var found []string
+	for _, p := range append(w.dataPaths(), "/", "/var", "/var/lib", logPath, "/opt", "/usr", "/usr/local", "/tmp", "/var/tmp") {
+		if fsys := f.filesystem(p); slices.Contains(fsys.Options, "ro") {
+			found = append(found, fmt.Sprintf("%s (%s%s)", p, fsys.Mount, f.Boot.readOnlyAt(fsys.Mount)))
+		}
+	}
+	return found
+}
+
+// readOnlyAt is the place of the option ro of a mount, with a comma before it; "" if there is none.
+func (b Boot) readOnlyAt(mount string) string {
+	for _, m := range b.Mounts {
+		if m.Mount == mount && m.Has("ro") {
+			return ", " + m.At()
+		}
+	}
+	return ""
 }
 
 var tmpNoexec = Check{

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -42,6 +43,10 @@ func parseMount(line string) (mount, error) {
 	m := mount{device: before[2], point: unescapeMount(before[4]), options: strings.Split(before[5], ","), fsType: after[0]}
 	if len(after) > 1 {
 		m.source = unescapeMount(after[1])
+	}
+	// The kernel makes a whole file system read-only after an error; the options of the mount stay rw.
+	if len(after) > 2 && slices.Contains(strings.Split(after[2], ","), "ro") && !slices.Contains(m.options, "ro") {
+		m.options = append(m.options, "ro")
 	}
 	return m, nil
 }

@@ -90,6 +90,8 @@ func (f recordingFS) ReadFile(name string) ([]byte, error) {
 	return data, err
 }
 
+var mountSecret = regexp.MustCompile(`(?i)([,\s=]pass(?:word|wd)?2?=)[^,\s]*`)
+
 // kept is the recorded part of a file. Files that can contain passwords or keys are reduced to the
 // lines that checks use.
 func kept(name, text string) string {
@@ -97,6 +99,8 @@ func kept(name, text string) string {
 	switch {
 	case name == "etc/containerd/config.toml":
 		return only(systemdCgroup)
+	case name == fstabFile || path.Ext(name) == ".mount":
+		return mountSecret.ReplaceAllString(text, "$1***")
 	case name == kubeletClient:
 		return certificateBlocks(text)
 	case slices.Contains(serviceDropIns(), path.Dir(name)):

@@ -25,8 +25,8 @@ func readSecurity(_ context.Context, r reader, f *Facts) error {
 
 var selinux = Check{
 	ID: "selinux", Title: "SELinux has the policy for containers", Source: "replicatedhq/embedded-cluster",
-	Breaks: "Without the policy package, containers start in the wrong domain and cannot access their files.",
-	Needs:  []string{"security", "packages"}, Run: judgeSELinux,
+	Breaks: "Without the policy package, containers start in the wrong domain. With a wrong label, programs cannot access their files.",
+	Needs:  []string{"security", "packages", "directories", "targets"}, Run: judgeSELinux,
 }
 
 func judgeSELinux(f *Facts, w *Want) Result {
@@ -34,6 +34,9 @@ func judgeSELinux(f *Facts, w *Want) Result {
 	switch {
 	case f.Security.SELinux != "enforcing":
 		return pass("%s", f.Security.SELinux)
+	case len(f.strayLabels(w)) > 0:
+		return Result{Fail, strings.Join(f.strayLabels(w), ", "), "the labels of the policy, such as container_var_lib_t or var_lib_t",
+			"run restorecon -Rv DIRECTORY; for a directory outside of /var/lib run semanage fcontext -a -e /var/lib/kubelet DIRECTORY before (with the usual path), because the policy does not know it"}
 	case f.installed(policy) != nil:
 		return pass("enforcing, with %s", policy)
 	case slices.Contains(w.Packages, policy):

@@ -81,7 +81,7 @@ func TestSurveyFilters(t *testing.T) {
 	}
 	var functions strings.Builder
 	for line := range strings.Lines(string(script)) {
-		if name, _, ok := strings.Cut(line, "()"); ok && strings.Contains("hidden proxies excludes certificates", name) {
+		if name, _, ok := strings.Cut(line, "()"); ok && strings.Contains("hidden proxies excludes certificates secrets", name) {
 			functions.WriteString(line)
 		}
 	}
@@ -93,6 +93,8 @@ func TestSurveyFilters(t *testing.T) {
 		{"grep '^[[:space:]]*UMask'", "etc/systemd/system/containerd.service.d/proxy.conf", "[Service]\nEnvironment=HTTPS_PROXY=http://svc:secret@p:3128\nUMask=0022\n", "UMask=0022"},
 		{"excludes", "etc/dnf/dnf.conf", "[main]\npassword=secret\nexcludepkgs=kernel*\n  runc\nproxy_password=secret\n", "kernel*"},
 		{"excludes", "etc/yum.repos.d/a.repo", "[a]\nexclude = x, y\nbaseurl=https://u:secret@h/\n", "x"},
+		{"secrets", fstabFile, "//nas/x /mnt cifs ro,username=a,password=secret,uid=0 0 0\n//nas/y /m cifs pass=secret 0 0\n", "/m cifs pass=***"},
+		{"secrets", "etc/systemd/system/mnt.mount", "[Mount]\nWhere=/mnt\nOptions=PASSWORD2=secret,ro\n", "Options=PASSWORD2=***,ro"},
 		{"certificates", kubeletClient, "-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0\n-----END EC PRIVATE KEY-----\n", ""},
 	}
 	for _, test := range tests {

@@ -52,6 +52,9 @@ type Want struct {
 	StoreBytes int64 // bytes of the bundle that a registry host does not have yet
 	ImageBytes int64 // size of the images that the node unpacks
 	AuditBytes int64 // largest size of the audit log of a control-plane node
+	LogBytes   int64 // largest size of the logs of containers
+	// PackageBytes is the size of the RPMs to install.
+	PackageBytes int64
 	// BackupBytes is the free space for a backup of a running control plane; 0 if none runs.
 	BackupBytes int64
 

@@ -11,6 +11,8 @@ import (
 type XFS struct {
 	Device string `yaml:"device" json:"device"` // major:minor
 	Ftype  bool   `yaml:"ftype" json:"ftype"`   // directory entries have a file type
+	// Unknown is why Ftype is not known.
+	Unknown string `yaml:"unknown,omitempty" json:"unknown,omitempty"`
 }
 
 var xfsFtype = regexp.MustCompile(`\bftype=([01])\b`)
@@ -27,17 +29,28 @@ func readXFS(ctx context.Context, r reader, f *Facts) error {
 			continue
 		}
 		seen[m.device] = true
-		out, err := r.output(ctx, "xfs_info", m.point)
-		if err != nil {
-			return err
+		x := XFS{Device: m.device}
+		if x.Ftype, err = r.ftype(ctx, m.point); err != nil {
+			x.Unknown = err.Error()
 		}
-		ftype := xfsFtype.FindStringSubmatch(out)
-		if ftype == nil {
-			return fmt.Errorf("parse the output of xfs_info %s: ftype is missing", m.point)
-		}
-		f.XFS = append(f.XFS, XFS{m.device, ftype[1] == "1"})
+		f.XFS = append(f.XFS, x)
 	}
 	return nil
+}
+
+// ftype asks one file system: another one without an answer does not matter for containers.
+func (r reader) ftype(ctx context.Context, point string) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, dfLimit)
+	defer cancel()
+	out, err := r.output(ctx, "xfs_info", point)
+	if err != nil {
+		return false, err
+	}
+	ftype := xfsFtype.FindStringSubmatch(out)
+	if ftype == nil {
+		return false, fmt.Errorf("parse the output of xfs_info %s: ftype is missing", point)
+	}
+	return ftype[1] == "1", nil
 }
 
 var xfsType = Check{
@@ -53,6 +66,9 @@ func judgeXFS(f *Facts, w *Want) Result {
 		return skipped(fmt.Sprintf("%s is on %s", path, fsys.Type))
 	}
 	for _, x := range f.XFS {
+		if x.Device == fsys.Device && x.Unknown != "" {
+			return Result{Error, "unknown: " + x.Unknown, "ftype=1", "run xfs_info " + fsys.Mount + ", as root"}
+		}
 		if x.Device == fsys.Device && !x.Ftype {
 			return Result{Fail, fmt.Sprintf("ftype=0 on %s, for %s", fsys.Mount, path), "ftype=1",
 				strings.Join([]string{"put " + path + " on a new file system: mkfs.xfs sets ftype=1 since Enterprise Linux 7.3",

@@ -109,7 +109,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		Roles: c.PreflightRoles(s.Node.Name), OS: s.Index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.Facts),
 		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		NodeAddress:   s.Node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
-		AuditBytes: c.Kubernetes.Audit.Bytes(),
+		AuditBytes: c.Kubernetes.Audit.Bytes(), LogBytes: kubeadm.PodLogBytes(c.Kubernetes, s.Facts),
 		SysctlFile: settings.SysctlFile, KubeletSysctls: settings.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
 		Network:    cni.NeedsOf(c.Network),
 		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Managed: began,
@@ -137,6 +137,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 	}
 	for _, p := range packages {
 		w.Packages = append(w.Packages, p.NEVRA.Name)
+		w.PackageBytes += p.Size
 		switch p.NEVRA.Name {
 		case "kernel-devel", "kernel-uek-devel":
 			w.Headers = append(w.Headers, p.NEVRA.Kernel())

@@ -28,6 +28,7 @@ func Steps(s *site.Site, v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Progre
 		kubeadm.Init(m, c.Kubernetes, s.KubeNode(), s.Facts),
 		kubeadm.AgreementStep(m, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(m, c.Kubernetes),
+		kubeadm.EtcdGuard(m),
 		jointoken.ApproverStep(m.Machine),
 		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host", site.BundleNote))
 	l.Add(ClusterSteps(s, v, p)...)

@@ -88,6 +88,7 @@ func ControlPlaneSteps(s *site.Site, h *Server, v *bundle.View, a *Admission, up
 	l.Add(kubeadm.BeforeControlPlane(m, s.Config.Kubernetes, a.encryptionKeys)...)
 	l.Add(up.Kubelet...)
 	l.Add(memberSteps(s, h, a)...)
+	l.Add(kubeadm.EtcdGuard(m))
 	l.Add(jointoken.ApproverStep(m.Machine), drain.SpreadDNS(m.Machine), backup.Step(site.Backups(), s.Config.Backup.EncryptTo))
 	l.Add(nodesteps.LabelSteps(s)...)
 	l.Add(nodesteps.UpkeepStep(s), nodesteps.NodeReportUnitStep(s, p), MaterialStep(s, v.Top()))

@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/leave"
+	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -43,11 +44,24 @@ func FirstSteps(s *site.Site) []step.Step {
 func SettingSteps(s *site.Site) []step.Step {
 	m := s.Machine
 	network := s.Config.Network
-	steps := []step.Step{versionLockStep(s), settings.Modules(m.Machine, cni.NeedsOf(network).Modules), settings.Sysctls(m.Machine), settings.NetworkManagerStep(m.Machine, cni.Links(network))}
+	steps := []step.Step{versionLockStep(s), settings.Modules(m.Machine, cni.NeedsOf(network).Modules), settings.Sysctls(m.Machine), settings.NetworkManagerStep(m.Machine, cni.Links(network)), settings.MountsStep(m.Machine, waiting(s))}
 	if s.Config.HostSettings.Swap == settings.DisableSwap {
 		steps = append(steps, settings.SwapStep(m.Machine))
 	}
 	return steps
+}
+
+// waiting are the directories without which the kubelet and the runtime must not start.
+func waiting(s *site.Site) []settings.UnitPaths {
+	images, unit := []string{"/var/lib/containerd"}, "containerd.service"
+	if s.Config.Runtime.CRIO() {
+		images, unit = []string{runtime.CrioDir, "/var/lib/containers"}, "crio.service"
+	}
+	kubelet := slices.Concat([]string{runtime.KubeletDir}, images)
+	if s.Node.Has(config.ControlPlane) {
+		kubelet = append(kubelet, preflight.EtcdDir)
+	}
+	return []settings.UnitPaths{{Unit: "kubelet.service", Paths: kubelet}, {Unit: unit, Paths: images}}
 }
 
 // versionLockStep locks those of the bundle's packages that airgap alone may

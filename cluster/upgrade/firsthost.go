@@ -32,6 +32,7 @@ func (u *upgrade) firstHostSteps(ctx context.Context) ([]step.Step, error) {
 	l.Add(
 		kubeadm.AgreementStep(s.Machine, nodereport.LocalKubelet().Driver),
 		kubeadm.Permissions(s.Machine, s.Config.Kubernetes),
+		kubeadm.EtcdGuard(s.Machine),
 		jointoken.ApproverStep(s.Machine.Machine),
 		nodesteps.NoteStep(s, "bundle-note", "Record the bundle of this host", site.BundleNote),
 		nodesteps.UpkeepStep(s),

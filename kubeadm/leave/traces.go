@@ -29,7 +29,7 @@ func (m Member) traces() HostArtifacts {
 			"/etc/crio/auth", "/etc/crio/crio.conf.d", "/etc/crio/hooks.d", "/etc/crio/policies", "/etc/crio",
 			"/var/cache/containers", "/var/lib/containers/cache", "/var/lib/containers",
 			runtime.CRIOContainers + "/certs.d", runtime.CRIOContainers + "/registries.d", runtime.CRIOContainers, path.Dir(runtime.CRIOContainers), path.Dir(path.Dir(runtime.CRIOContainers)),
-			"/etc/systemd/system/containerd.service.d", "/etc/systemd/system/crio.service.d", "/etc/systemd/system/dkms.service.d",
+			"/etc/systemd/system/kubelet.service.d", "/etc/systemd/system/containerd.service.d", "/etc/systemd/system/crio.service.d", "/etc/systemd/system/dkms.service.d",
 			"/run/netns", "/etc/modules-load.d", "/etc/sysctl.d", "/etc/sysconfig",
 		}, n.Dirs...),
 		Data: append([]string{"/var/lib/containerd", runtime.CrioDir, "/var/log/pods", "/var/log/containers", path.Dir(AuditDir)}, n.Data...),
