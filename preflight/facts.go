@@ -37,8 +37,10 @@ type Facts struct {
 	CPUs          int               `yaml:"cpus" json:"cpus"`         // online
 	CPULevel      int               `yaml:"cpuLevel" json:"cpuLevel"` // 3 for x86-64-v3; 0 for other processors
 	Memory        int64             `yaml:"memory" json:"memory"`
+	HugePages     HugePages         `yaml:"hugePages" json:"hugePages"`
 	Swap          []SwapArea        `yaml:"swap,omitempty" json:"swap,omitempty"`
 	Identity      Identity          `yaml:"identity" json:"identity"`
+	Boot          Boot              `yaml:"boot" json:"boot"` // at the next boot
 	Time          Time              `yaml:"time" json:"time"`
 
 	Filesystems []Filesystem `yaml:"filesystems" json:"filesystems"`

@@ -3,27 +3,44 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/internal/ui"
 )
+
+// HugePages are the huge pages that the kernel keeps for programs that ask for them.
+type HugePages struct {
+	Reserved int64 `yaml:"reserved,omitempty" json:"reserved,omitempty"` // bytes, of all sizes
+	Size     int64 `yaml:"size,omitempty" json:"size,omitempty"`         // of a page of the default size
+}
 
 func readMemory(_ context.Context, r reader, f *Facts) error {
 	lines, err := r.lines("proc/meminfo")
 	if err != nil {
 		return err
 	}
+	values := map[string]int64{}
 	for _, line := range lines {
 		words := strings.Fields(line)
-		if len(words) < 2 || words[0] != "MemTotal:" {
+		if len(words) < 2 {
 			continue
 		}
-		kib, err := strconv.ParseInt(words[1], 10, 53)
-		f.Memory = kib * 1024
-		return err
+		n, err := strconv.ParseInt(words[1], 10, 53)
+		if name := strings.TrimSuffix(words[0], ":"); err == nil {
+			values[name] = n
+		} else if name == "MemTotal" {
+			return err
+		}
 	}
-	return fmt.Errorf("read /proc/meminfo: MemTotal is missing")
+	f.Memory = values["MemTotal"] * 1024
+	f.HugePages = HugePages{max(values["Hugetlb"], values["HugePages_Total"]*values["Hugepagesize"]) * 1024, values["Hugepagesize"] * 1024}
+	if f.Memory == 0 {
+		return fmt.Errorf("read /proc/meminfo: MemTotal is missing")
+	}
+	return nil
 }
 
 // mebibyte is kubeadm's unit for memory.
@@ -42,20 +59,94 @@ var memoryWarn = Limit{
 var memory = Check{
 	ID: "memory", Title: "Host has enough memory", Source: "kubeadm Mem",
 	Breaks: "When memory runs out, the kernel kills etcd or the API server first, because they use the most.",
-	Limits: []Limit{memoryFail, memoryWarn}, Needs: []string{"memory"}, Run: judgeMemory,
+	Limits: []Limit{memoryFail, memoryWarn}, Needs: []string{"memory", "sysctls", "nextKernel"}, Run: judgeMemory,
 }
 
 func judgeMemory(f *Facts, w *Want) Result {
 	least, enough := w.limit(memoryFail), w.limit(memoryWarn)
+	have, why := f.usableMemory()
+	fix := "give the machine more memory"
+	if why != "" {
+		why, fix = "; "+ui.Size(f.Memory)+" without "+why, fix+", or reserve less"
+	}
 	switch {
-	case f.Memory < least:
+	case have < least:
 		// In the unit of the limit, because both values could be printed as 1.8 GB.
-		return Result{Fail, fmt.Sprintf("%d MiB", f.Memory/mebibyte), fmt.Sprintf("%d MiB or more", least/mebibyte), "give the machine more memory"}
+		return Result{Fail, fmt.Sprintf("%d MiB", have/mebibyte) + why, fmt.Sprintf("%d MiB or more", least/mebibyte), fix}
 	// Firmware and kernel reserve up to 10% of the memory: a machine with 8 GB must not cause the
 	// warning for smaller machines.
-	case f.Memory < enough*9/10:
-		return Result{Warn, ui.Size(f.Memory), ui.Size(enough), "give the machine more memory, or keep its load small"}
+	case have < enough*9/10:
+		return Result{Warn, ui.Size(have) + why, ui.Size(enough), fix + ", or keep its load small"}
 	default:
-		return pass("%s", ui.Size(f.Memory))
+		return pass("%s", ui.Size(have)+why)
 	}
+}
+
+// usableMemory is the memory for programs that do not ask for huge pages, now or after the next
+// boot, whichever is less, and the reason if it is not all.
+func (f *Facts) usableMemory() (n int64, why string) {
+	n = f.Memory
+	if f.HugePages.Reserved > 0 {
+		n, why = max(0, f.Memory-f.HugePages.Reserved), ui.Size(f.HugePages.Reserved)+" of huge pages (/proc/meminfo)"
+	}
+	next, from := f.nextCmdline()
+	if reserved, source := f.nextHugePages(next, from); reserved > f.HugePages.Reserved {
+		n, why = max(0, f.Memory-reserved), ui.Size(reserved)+" of huge pages after the next boot ("+source+")"
+	}
+	if p := nextboot.Last(next, "mem"); p.Name != "" {
+		if most, ok := nextboot.Bytes(p.Value); ok && most < n {
+			n, why = most, "the limit "+p.Text+" in "+from
+		}
+	}
+	return n, why
+}
+
+// nextHugePages are the bytes of huge pages that the next boot reserves. vm.nr_hugepages replaces
+// the number of pages of the default size.
+func (f *Facts) nextHugePages(cmdline, from string) (total int64, source string) {
+	usual := f.HugePages.Size
+	if size, ok := nextboot.Bytes(nextboot.Last(cmdline, "default_hugepagesz").Value); ok && size > 0 {
+		usual = size
+	}
+	pages, size := map[int64]int64{}, usual
+	for _, p := range nextboot.Parameters(cmdline) {
+		switch p.Name {
+		case "hugepagesz", "default_hugepagesz":
+			size, _ = nextboot.Bytes(p.Value)
+		case "hugepages":
+			pages[size], source = hugePages(p.Value), p.Text+" in "+from
+		}
+	}
+	if s := f.sysctl("vm.nr_hugepages"); s.Boot != "" {
+		if n, err := strconv.ParseInt(s.Boot, 10, 32); err == nil && n >= 0 {
+			pages[usual], source = n, fmt.Sprintf("%s = %d in %s", s.Name, n, s.File)
+		}
+	}
+	for size, n := range pages {
+		if size > 0 && n > math.MaxInt64/size {
+			return math.MaxInt64, source
+		}
+		total = addCapped(total, n*size)
+	}
+	return total, source
+}
+
+func addCapped(a, b int64) int64 {
+	if a > math.MaxInt64-b {
+		return math.MaxInt64
+	}
+	return a + b
+}
+
+// hugePages parses a number of pages, or one per NUMA node: "0:512,1:512".
+func hugePages(text string) (total int64) {
+	for part := range strings.SplitSeq(text, ",") {
+		_, number, perNode := strings.Cut(part, ":")
+		if !perNode {
+			number = part
+		}
+		n, _ := strconv.ParseInt(number, 10, 32)
+		total += max(0, n)
+	}
+	return total
 }

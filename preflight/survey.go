@@ -42,7 +42,7 @@ func SurveyScript() ([]byte, error) {
 		"Sysctls": sysctls, "Units": surveyedUnits(), "Paths": surveyedPaths(), "Dirs": dirs, "Vendor": "0x" + nvidia,
 		"Present": slices.Concat(runtimeSockets(), runtimeBinaries(), blockingLeftovers(), untidyLeftovers(), toolPaths(), []string{nvidiaUninstall}),
 		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": serviceDropIns(), "KubeletClient": kubeletClient,
-		"LeftOut":   leftOutPattern,
+		"LeftOut": leftOutPattern, "Modules": strings.Join(surveyedModules(), "|"),
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})
 	return b.Bytes(), err

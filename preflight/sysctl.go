@@ -27,7 +27,7 @@ func surveyedSysctls() []string {
 		"kernel.pid_max", "kernel.threads-max", userNamespacesParameter,
 		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
 		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
-		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes"}
+		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "vm.nr_hugepages"}
 }
 
 func readSysctls(_ context.Context, r reader, f *Facts) error {
