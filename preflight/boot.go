@@ -47,7 +47,7 @@ func readBootModules(_ context.Context, r reader, f *Facts) error {
 	if err != nil || entry.Release == "" {
 		return err
 	}
-	builtin, loadable, err := readModuleLists(r, entry.Release)
+	builtin, loadable, err := nextboot.ReadModuleLists(r.fs, entry.Release)
 	if err != nil {
 		return fmt.Errorf("read the modules of the next kernel: %w", err)
 	}
@@ -74,33 +74,13 @@ func (f *Facts) nextCmdline() (cmdline, from string) {
 	return f.Boot.Entry.Cmdline, f.Boot.Entry.Place.String()
 }
 
-// nextCgroup is the cgroup mode of the next boot, and the reason; "" if it is unknown. cgroup v2 is
-// the default from EL 9 on.
-func (f *Facts) nextCgroup() (mode, why string) {
+// nextCgroup is the cgroup mode of the next boot, and the reason; "" if it is unknown.
+func nextCgroup(f *Facts) (mode, why string) {
 	if f.Boot.Entry.ID == "" {
 		return "", ""
 	}
 	cmdline, from := f.nextCmdline()
-	p := nextboot.Last(cmdline, "systemd.unified_cgroup_hierarchy")
-	switch {
-	case p.Yes():
-		return "v2", p.Text + " in " + from
-	case p.No():
-		return "v1", p.Text + " in " + from
-	case slices.Contains(nextboot.List(cmdline, "cgroup_no_v1"), "all"):
-		return "v2", "cgroup_no_v1=all in " + from
-	}
-	mode = enterprise.Of(f.OS.Enterprise()).Cgroup
-	return mode, "the default, because no systemd.unified_cgroup_hierarchy is in " + from
-}
-
-// disabledControllers are the cgroup controllers that a command line disables.
-func disabledControllers(cmdline, mode string) []string {
-	disabled := nextboot.List(cmdline, "cgroup_disable")
-	if mode == "v1" {
-		disabled = append(disabled, nextboot.List(cmdline, "cgroup_no_v1")...)
-	}
-	return disabled
+	return nextboot.CgroupMode(cmdline, from, enterprise.Of(f.OS.Enterprise()).Cgroup)
 }
 
 // bootFix is the hint for a parameter of a boot entry.

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // Cgroup is the cgroup layout of the host.
@@ -102,7 +104,7 @@ var cgroupVersion = Check{
 }
 
 func judgeCgroupVersion(f *Facts, w *Want) Result {
-	next, why := f.nextCgroup()
+	next, why := nextCgroup(f)
 	if f.Cgroup.Mode == "v2" && next != "v1" {
 		return pass("v2")
 	}
@@ -163,8 +165,8 @@ func judgeControllers(f *Facts, _ *Want) Result {
 			"remove cgroup_disable= from the kernel's command line, then reboot"}
 	}
 	cmdline, from := f.nextCmdline()
-	mode, _ := f.nextCgroup()
-	for _, name := range disabledControllers(cmdline, cmp.Or(mode, f.Cgroup.Mode)) {
+	mode, _ := nextCgroup(f)
+	for _, name := range nextboot.DisabledControllers(cmdline, cmp.Or(mode, f.Cgroup.Mode)) {
 		if slices.Contains(needed, name) {
 			return Result{Fail, "disabled after the next boot: " + name + " (cgroup_disable or cgroup_no_v1 in " + from + ")", strings.Join(needed, ", "), bootFix("cgroup_disable")}
 		}

@@ -54,7 +54,7 @@ var cpuCount = Check{
 
 func judgeCPUs(f *Facts, w *Want) Result {
 	least, enough := w.limit(cpuFail), w.limit(cpuWarn)
-	have, why := f.usableCPUs()
+	have, why := usableCPUs(f)
 	found, fix := strconv.Itoa(have), "give the machine more CPUs"
 	if why != "" {
 		found, fix = fmt.Sprintf("%d of %d: %s", have, f.CPUs, why), fix+", or remove the parameter from the kernel command line"
@@ -71,79 +71,14 @@ func judgeCPUs(f *Facts, w *Want) Result {
 
 // usableCPUs is the number of CPUs on which pods run, now or at the next boot, whichever is less,
 // and the parameter that keeps pods from the others.
-func (f *Facts) usableCPUs() (n int, why string) {
-	n = f.CPUs
+func usableCPUs(f *Facts) (n int, why string) {
 	next, from := f.nextCmdline()
-	for _, of := range []struct{ cmdline, from string }{{f.Kernel.Cmdline, "/proc/cmdline"}, {next, from}} {
-		for _, name := range []string{"isolcpus", "nohz_full"} {
-			p := nextboot.Last(of.cmdline, name)
-			if left := f.CPUs - isolated(p, f.CPUs); left < n {
-				n, why = left, p.Text+" in "+of.from
-			}
-		}
-		for _, name := range []string{"maxcpus", "nr_cpus"} {
-			p := nextboot.Last(of.cmdline, name)
-			if most, err := strconv.Atoi(p.Value); err == nil && max(most, 1) < n {
-				n, why = max(most, 1), p.Text+" in "+of.from
-			}
-		}
+	n, why = nextboot.UsableCPUs(f.Kernel.Cmdline, f.CPUs)
+	if later, parameter := nextboot.UsableCPUs(next, f.CPUs); later < n {
+		return later, parameter + " in " + from
+	}
+	if why != "" {
+		why += " in /proc/cmdline"
 	}
 	return n, why
-}
-
-// isolated counts the CPUs of isolcpus= or nohz_full=. With flags, isolcpus isolates only if domain
-// is among them.
-func isolated(p nextboot.Parameter, cpus int) int {
-	flags, list := false, map[int]bool{}
-	domain := false
-	for part := range strings.SplitSeq(p.Value, ",") {
-		switch {
-		case part == "domain":
-			domain = true
-		case part == "nohz" || part == "managed_irq":
-			flags = true
-		default:
-			addCPUs(list, part, cpus)
-		}
-	}
-	if flags && !domain {
-		return 0
-	}
-	return len(list)
-}
-
-// addCPUs adds a range of the kernel's: "2-7", "2-N", "all", "0-31:2/4". Other text adds none.
-func addCPUs(list map[int]bool, part string, cpus int) {
-	part, groups, _ := strings.Cut(part, ":")
-	used, size := 1, 1
-	if a, b, is := strings.Cut(groups, "/"); is {
-		used, _ = strconv.Atoi(a)
-		size, _ = strconv.Atoi(b)
-	}
-	if part == "all" {
-		part = "0-N"
-	}
-	first, last, isRange := strings.Cut(part, "-")
-	if !isRange {
-		last = first
-	}
-	number := func(text string) int {
-		if text == "N" {
-			return cpus - 1
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return -1
-		}
-		return n
-	}
-	from, to := number(first), min(number(last), cpus-1)
-	if from < 0 || size < 1 {
-		return
-	}
-	for i := from; i <= to; i++ {
-		if (i-from)%size < used {
-			list[i] = true
-		}
-	}
 }

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"net/netip"
 	"strings"
 
 	"airgap.dev/airgap/internal/nextboot"
@@ -15,12 +14,12 @@ var ipv6 = Check{
 
 // judgeIPv6 warns for add-ons: a survey cannot tell on which addresses their programs listen.
 func judgeIPv6(f *Facts, w *Want) Result {
-	found := f.ipv6Off()
+	found := ipv6Off(f)
 	const fix = "run grubby --update-kernel=ALL --remove-args=ipv6.disable, remove it from /etc/default/grub, and reboot; to have no IPv6 addresses, set net.ipv6.conf.all.disable_ipv6 = 1 instead"
 	switch {
 	case found == "":
 		return pass("on")
-	case strings.Contains(w.PodSubnet+w.ServiceSubnet, ":") || isIPv6(w.NodeAddress):
+	case strings.Contains(w.PodSubnet+w.ServiceSubnet+w.NodeAddress, ":"):
 		return Result{Fail, found, "IPv6, for the cluster's IPv6 addresses", fix}
 	case len(w.Addons) > 0:
 		return Result{Warn, found, "IPv6, because programs of the add-ons may listen on [::]: " + strings.Join(w.Addons, ", "), fix + "; or set the add-ons to IPv4 only"}
@@ -28,14 +27,9 @@ func judgeIPv6(f *Facts, w *Want) Result {
 	return pass("%s; nothing in the plan needs IPv6", found)
 }
 
-func isIPv6(address string) bool {
-	a, err := netip.ParseAddr(address)
-	return err == nil && a.Is6() && !a.Is4In6()
-}
-
 // ipv6Off is the parameter that leaves the kernel without IPv6, now or at the next boot; "" if
 // there is none.
-func (f *Facts) ipv6Off() string {
+func ipv6Off(f *Facts) string {
 	next, from := f.nextCmdline()
 	for _, of := range []struct{ cmdline, from string }{{f.Kernel.Cmdline, "/proc/cmdline"}, {next, from + ", from the next boot on"}} {
 		if p := nextboot.Last(of.cmdline, "ipv6.disable"); p.Value == "1" {

@@ -3,7 +3,6 @@ package preflight
 import (
 	"context"
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
 
@@ -64,7 +63,7 @@ var memory = Check{
 
 func judgeMemory(f *Facts, w *Want) Result {
 	least, enough := w.limit(memoryFail), w.limit(memoryWarn)
-	have, why := f.usableMemory()
+	have, why := usableMemory(f)
 	fix := "give the machine more memory"
 	if why != "" {
 		why, fix = "; "+ui.Size(f.Memory)+" without "+why, fix+", or reserve less"
@@ -84,13 +83,17 @@ func judgeMemory(f *Facts, w *Want) Result {
 
 // usableMemory is the memory for programs that do not ask for huge pages, now or after the next
 // boot, whichever is less, and the reason if it is not all.
-func (f *Facts) usableMemory() (n int64, why string) {
+func usableMemory(f *Facts) (n int64, why string) {
 	n = f.Memory
 	if f.HugePages.Reserved > 0 {
 		n, why = max(0, f.Memory-f.HugePages.Reserved), ui.Size(f.HugePages.Reserved)+" of huge pages (/proc/meminfo)"
 	}
 	next, from := f.nextCmdline()
-	if reserved, source := f.nextHugePages(next, from); reserved > f.HugePages.Reserved {
+	pages := nextboot.HugePages(next, f.HugePages.Size)
+	if s := f.sysctl("vm.nr_hugepages"); s.Boot != "" {
+		pages.Set(s.Boot, fmt.Sprintf("%s = %s in %s", s.Name, s.Boot, s.File))
+	}
+	if reserved, source := pages.Bytes(from); reserved > f.HugePages.Reserved {
 		n, why = max(0, f.Memory-reserved), ui.Size(reserved)+" of huge pages after the next boot ("+source+")"
 	}
 	if p := nextboot.Last(next, "mem"); p.Name != "" {
@@ -99,54 +102,4 @@ func (f *Facts) usableMemory() (n int64, why string) {
 		}
 	}
 	return n, why
-}
-
-// nextHugePages are the bytes of huge pages that the next boot reserves. vm.nr_hugepages replaces
-// the number of pages of the default size.
-func (f *Facts) nextHugePages(cmdline, from string) (total int64, source string) {
-	usual := f.HugePages.Size
-	if size, ok := nextboot.Bytes(nextboot.Last(cmdline, "default_hugepagesz").Value); ok && size > 0 {
-		usual = size
-	}
-	pages, size := map[int64]int64{}, usual
-	for _, p := range nextboot.Parameters(cmdline) {
-		switch p.Name {
-		case "hugepagesz", "default_hugepagesz":
-			size, _ = nextboot.Bytes(p.Value)
-		case "hugepages":
-			pages[size], source = hugePages(p.Value), p.Text+" in "+from
-		}
-	}
-	if s := f.sysctl("vm.nr_hugepages"); s.Boot != "" {
-		if n, err := strconv.ParseInt(s.Boot, 10, 32); err == nil && n >= 0 {
-			pages[usual], source = n, fmt.Sprintf("%s = %d in %s", s.Name, n, s.File)
-		}
-	}
-	for size, n := range pages {
-		if size > 0 && n > math.MaxInt64/size {
-			return math.MaxInt64, source
-		}
-		total = addCapped(total, n*size)
-	}
-	return total, source
-}
-
-func addCapped(a, b int64) int64 {
-	if a > math.MaxInt64-b {
-		return math.MaxInt64
-	}
-	return a + b
-}
-
-// hugePages parses a number of pages, or one per NUMA node: "0:512,1:512".
-func hugePages(text string) (total int64) {
-	for part := range strings.SplitSeq(text, ",") {
-		_, number, perNode := strings.Cut(part, ":")
-		if !perNode {
-			number = part
-		}
-		n, _ := strconv.ParseInt(number, 10, 32)
-		total += max(0, n)
-	}
-	return total
 }

@@ -1,13 +1,10 @@
 package preflight
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
@@ -99,12 +96,12 @@ func (t moduleTree) find(r reader, name, option string) Module {
 func readModuleTree(r reader, release string) (moduleTree, error) {
 	var t moduleTree
 	var unread error
-	t.builtin, t.loadable, unread = readModuleLists(r, release)
+	t.builtin, t.loadable, unread = nextboot.ReadModuleLists(r.fs, release)
 	loaded, err := r.lines("proc/modules")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without modules has no such file
 		return t, err
 	}
-	t.loaded = moduleNames(loaded)
+	t.loaded = nextboot.ModuleNames(loaded)
 	blocks, err := nextboot.ReadBlocks(r.fs, surveyedModules())
 	if err != nil {
 		return t, err
@@ -113,81 +110,7 @@ func readModuleTree(r reader, release string) (moduleTree, error) {
 	for _, b := range blocks {
 		t.blocked[b.Module] = t.blocked[b.Module] || b.By != nextboot.ByBlacklist
 	}
-	t.config, err = readKernelConfig(r, release)
+	t.config, err = nextboot.ReadKernelConfig(r.fs, release)
 	t.known = unread == nil || len(t.config) > 0
 	return t, err
-}
-
-// readModuleLists reads the names of a kernel's modules: those that are built in, and those that
-// can be loaded.
-func readModuleLists(r reader, release string) (builtin, loadable map[string]bool, err error) {
-	dir := "lib/modules/" + release
-	if !r.exists(dir) {
-		dir = "usr/" + dir
-	}
-	in, errBuiltin := r.lines(dir + "/modules.builtin")
-	dep, errDep := r.lines(dir + "/modules.dep")
-	return moduleNames(in), moduleNames(dep), errors.Join(errBuiltin, errDep)
-}
-
-// moduleNames reads module names from modules.builtin (one path per line), modules.dep (a path,
-// a colon, dependencies) and /proc/modules (the name is first). Compressed modules end in .ko.xz
-// or .ko.zst.
-func moduleNames(lines []string) map[string]bool {
-	names := map[string]bool{}
-	for _, line := range lines {
-		first, _, _ := strings.Cut(line, " ")
-		name, _, _ := strings.Cut(path.Base(strings.TrimSuffix(first, ":")), ".ko")
-		names[nextboot.ModuleName(name)] = true
-	}
-	return names
-}
-
-// readKernelConfig reads the running kernel's configuration from the first readable location;
-// nil if there is none.
-func readKernelConfig(r reader, release string) (map[string]string, error) {
-	var text string
-	for _, name := range []string{"boot/config-" + release, "lib/modules/" + release + "/config", "usr/lib/modules/" + release + "/config"} {
-		// /boot may be readable only by root; another copy is enough.
-		if found, err := r.text(name); err == nil {
-			text = found
-			break
-		}
-	}
-	if text == "" {
-		var err error
-		if text, err = r.gunzip("proc/config.gz"); err != nil {
-			return nil, err
-		}
-	}
-	config := map[string]string{}
-	for line := range strings.Lines(text) {
-		option, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if name, is := strings.CutPrefix(option, "CONFIG_"); ok && is {
-			config[name] = value
-		}
-	}
-	return config, nil
-}
-
-// gunzip returns the text of a compressed file; "" if it does not exist.
-func (r reader) gunzip(name string) (string, error) {
-	file, err := r.fs.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
-	}
-	const most = 4 << 20
-	data, err := io.ReadAll(io.LimitReader(z, most))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
-	}
-	return string(data), nil
 }

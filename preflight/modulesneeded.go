@@ -25,11 +25,11 @@ type moduleFaults struct {
 
 func judgeModules(f *Facts, w *Want) Result {
 	release := f.Kernel.Release
-	now := w.moduleFaults(release, f.moduleNow)
+	now := w.moduleFaults(release, func(name string) (Module, string) { return moduleNow(f, name) })
 	if len(f.Boot.Modules) > 0 {
 		release = f.Boot.Entry.Release
 	}
-	next := w.moduleFaults(release, f.moduleNext)
+	next := w.moduleFaults(release, func(name string) (Module, string) { return moduleNext(f, name) })
 	var found, fix []string
 	now.report("", "reboot if the kernel was just updated", &found, &fix)
 	if !next.same(now) {
@@ -71,14 +71,14 @@ func (w *Want) moduleFaults(release string, state func(string) (Module, string))
 }
 
 // moduleNow is the state of a module that install loads by its name.
-func (f *Facts) moduleNow(name string) (Module, string) {
+func moduleNow(f *Facts, name string) (Module, string) {
 	switch state := f.Modules[name]; state {
 	case "":
 		return Missing, ""
 	case Blocked:
-		return Blocked, cmp.Or(f.blocker(name, false), "an install line")
+		return Blocked, cmp.Or(blocker(f, name, false), "an install line")
 	case Loadable:
-		if by := refusing(f.Kernel.Cmdline, name, "module_blacklist"); by != "" {
+		if by := nextboot.Refuses(f.Kernel.Cmdline, name, "module_blacklist"); by != "" {
 			return Blocked, by + " on the kernel command line"
 		}
 		return Loadable, ""
@@ -89,7 +89,7 @@ func (f *Facts) moduleNow(name string) (Module, string) {
 
 // moduleNext is the state of a module that systemd or the kernel loads at the next boot. Without a
 // boot loader entry the running kernel is the next one.
-func (f *Facts) moduleNext(name string) (Module, string) {
+func moduleNext(f *Facts, name string) (Module, string) {
 	states := f.Boot.Modules
 	if len(states) == 0 {
 		states = f.Modules
@@ -100,13 +100,13 @@ func (f *Facts) moduleNext(name string) (Module, string) {
 	case BuiltIn:
 		return BuiltIn, ""
 	case Blocked:
-		return Blocked, cmp.Or(f.blocker(name, true), "an install line")
+		return Blocked, cmp.Or(blocker(f, name, true), "an install line")
 	}
-	if by := f.blocker(name, true); by != "" {
+	if by := blocker(f, name, true); by != "" {
 		return Blocked, by
 	}
 	cmdline, from := f.nextCmdline()
-	if by := refusing(cmdline, name, "module_blacklist", "modprobe.blacklist"); by != "" {
+	if by := nextboot.Refuses(cmdline, name, "module_blacklist", "modprobe.blacklist"); by != "" {
 		return Blocked, by + " in " + from
 	}
 	return Loadable, ""
@@ -114,25 +114,10 @@ func (f *Facts) moduleNext(name string) (Module, string) {
 
 // blocker is the line of modprobe's configuration that keeps a module from being loaded, with or
 // without those that apply only at boot; "" without one.
-func (f *Facts) blocker(name string, boot bool) string {
+func blocker(f *Facts, name string, boot bool) string {
 	for _, b := range f.Boot.Blocked {
 		if b.Module == name && (boot || b.By != nextboot.ByBlacklist) {
 			return fmt.Sprintf("%q in %s", b.By+" "+b.Module, b.Place)
-		}
-	}
-	return ""
-}
-
-// refusing is the parameter that disables a module; "" without one.
-func refusing(cmdline, name string, parameters ...string) string {
-	if p := nextboot.Last(cmdline, "nomodule"); p.Name != "" {
-		return p.Text
-	}
-	for _, parameter := range parameters {
-		for _, listed := range nextboot.List(cmdline, parameter) {
-			if nextboot.ModuleName(listed) == name {
-				return parameter + "=" + listed
-			}
 		}
 	}
 	return ""

@@ -24,7 +24,7 @@ func judgeSELinux(f *Facts, w *Want) Result {
 	switch {
 	case next == "unset":
 		return Result{Fail, found, once, "set SELINUX=enforcing, permissive or disabled in /etc/selinux/config: without a valid mode the next boot is unknown"}
-	case next == "enforcing" && f.otherPolicy():
+	case next == "enforcing" && otherPolicy(f):
 		return Result{Fail, fmt.Sprintf("%s, with the policy %q (/etc/selinux/config line %d)", found, f.Boot.SELinux.Type, f.Boot.SELinux.TypeLine), "the policy targeted: " + containerPolicy + " has no other",
 			"set SELINUXTYPE=targeted, run touch /.autorelabel and reboot; or set preflight.checks.selinux.severity: warn for a policy of the site that allows containers"}
 	case now == "disabled" && next != "disabled":
@@ -38,7 +38,7 @@ func judgeSELinux(f *Facts, w *Want) Result {
 		}
 		return Result{status, found, once, fix + "; or keep it disabled with SELINUX=disabled in /etc/selinux/config"}
 	case now == "enforcing" || next == "enforcing":
-		return f.judgePolicy(w, found)
+		return judgePolicy(f, w, found)
 	case now != next:
 		return Result{Warn, found, once, "set the mode that the site wants, now (setenforce) and in /etc/selinux/config"}
 	}
@@ -46,7 +46,7 @@ func judgeSELinux(f *Facts, w *Want) Result {
 }
 
 // judgePolicy judges a host that is enforcing, or will be.
-func (f *Facts) judgePolicy(w *Want, found string) Result {
+func judgePolicy(f *Facts, w *Want, found string) Result {
 	_, next, _ := f.nextSELinux()
 	switch {
 	case f.installed(containerPolicy) == nil && !slices.Contains(w.Packages, containerPolicy):
@@ -73,7 +73,7 @@ func (f *Facts) nextSELinux() (now, next, from string) {
 }
 
 // otherPolicy reports whether the policy is not the one that container-selinux extends.
-func (f *Facts) otherPolicy() bool {
+func otherPolicy(f *Facts) bool {
 	kind := f.Boot.SELinux.Type
 	return kind != "" && kind != "targeted"
 }

@@ -60,7 +60,8 @@ func judgeSwap(f *Facts, w *Want) Result {
 		active = append(active, fmt.Sprintf("%s (%s)", a.Path, ui.Size(a.Size)))
 	}
 	now := strings.Join(active, ", ")
-	sure, maybe := f.nextSwap()
+	cmdline, from := f.nextCmdline()
+	sure, maybe := nextboot.SwapsAt(f.Boot.Swap, f.Systemd, cmdline, from)
 	if w.SwapOff {
 		sure, maybe = slices.DeleteFunc(sure, stepDisables), slices.DeleteFunc(maybe, stepDisables)
 	}
@@ -78,33 +79,6 @@ func judgeSwap(f *Facts, w *Want) Result {
 	}
 	return pass("none")
 }
-
-// nextSwap is the swap of the next boot. Parameters of the kernel command line turn off the units
-// of generators, and add areas.
-func (f *Facts) nextSwap() (sure, maybe []nextboot.Swap) {
-	cmdline, from := f.nextCmdline()
-	// Before systemd 246 the parameter does not exist.
-	noGenerated := f.Systemd >= 246 && nextboot.Last(cmdline, "systemd.swap").No()
-	for _, s := range f.Boot.Swap {
-		switch {
-		case s.By == nextboot.ByFstab && (noGenerated || nextboot.Last(cmdline, "fstab").No()),
-			s.By == nextboot.ByGenerator && (noGenerated || nextboot.Last(cmdline, "systemd.gpt_auto").No()),
-			s.By == nextboot.ByZram && nextboot.Last(cmdline, "systemd.zram").No():
-		case s.By == nextboot.ByScript, s.By == nextboot.ByCloudInit:
-			maybe = append(maybe, s)
-		default:
-			sure = append(sure, s)
-		}
-	}
-	if p := nextboot.Last(cmdline, "systemd.swap_extra"); p.Value != "" && !noGenerated {
-		what, _, _ := strings.Cut(p.Value, ":")
-		sure = append(sure, nextboot.Swap{What: what, By: byParameter, Place: nextboot.Place{File: from}})
-	}
-	return sure, maybe
-}
-
-// byParameter is the value of Swap.By for systemd.swap-extra= on the kernel command line.
-const byParameter = "systemd.swap-extra"
 
 // stepDisables reports whether install keeps the swap from coming back.
 func stepDisables(s nextboot.Swap) bool {
@@ -135,8 +109,8 @@ func swapFix(f *Facts, w *Want, next []nextboot.Swap) string {
 			fix = append(fix, "set ResourceDisk.EnableSwap=n in "+s.File)
 		case nextboot.ByScript, nextboot.ByCloudInit:
 			fix = append(fix, "remove the line from "+s.File+", which install does not change")
-		case byParameter:
-			fix = append(fix, bootFix(byParameter))
+		case nextboot.ByParameter:
+			fix = append(fix, bootFix(nextboot.ByParameter))
 		}
 	}
 	return strings.Join(slices.Compact(fix), "; ")

@@ -44,7 +44,8 @@ func TestReadEntry(t *testing.T) {
 	saved := func(value string) map[string]string {
 		return map[string]string{"boot/grub2/grubenv": block("saved_entry=" + value + "\nkernelopts=root=/dev/sda2 ipv6.disable=1\nboot_success=1\n")}
 	}
-	const menu = "menuentry 'Rocky (5.14.0-1)' --class rocky $menuentry_id_option 'gnulinux-1' {\n\tlinux\t/vmlinuz-5.14.0-1 root=/dev/sda1 quiet\n}\nmenuentry 'Other' {\n\tlinuxefi /vmlinuz-5.14.0-2 mem=4G\n}\n"
+	const menu = "menuentry 'Rocky (5.14.0-1)' --class rocky $menuentry_id_option 'gnulinux-1' {\n\tlinux\t/vmlinuz-5.14.0-1 root=/dev/sda1 quiet\n}\n" +
+		"menuentry 'Other' {\n\tlinuxefi /vmlinuz-5.14.0-2 mem=4G\n}\n"
 	newest := Entry{newer, "5.14.0-570.12.1.el9.x86_64", "root=/dev/sda2 ipv6.disable=1 audit=1", Place{"/boot/loader/entries/" + newer + ".conf", 3}}
 	older := Entry{id, "5.14.0-427.el9.x86_64", "root=/dev/sda1 ro quiet", Place{"/boot/loader/entries/" + id + ".conf", 4}}
 	for _, test := range []struct {

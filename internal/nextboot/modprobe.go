@@ -78,3 +78,19 @@ func blocking(words []string) string {
 
 // ModuleName is the kernel's form of the name, with "_". File names may have "-".
 func ModuleName(name string) string { return strings.ReplaceAll(name, "-", "_") }
+
+// Refuses is the parameter of a command line that disables a module, of the named ones or nomodule;
+// "" without one.
+func Refuses(cmdline, name string, parameters ...string) string {
+	if p := Last(cmdline, "nomodule"); p.Name != "" {
+		return p.Text
+	}
+	for _, parameter := range parameters {
+		for _, listed := range List(cmdline, parameter) {
+			if ModuleName(listed) == name {
+				return parameter + "=" + listed
+			}
+		}
+	}
+	return ""
+}

@@ -1,6 +1,9 @@
 package nextboot
 
-import "io/fs"
+import (
+	"io/fs"
+	"strings"
+)
 
 // Swap is a swap area that the next boot turns on.
 type Swap struct {
@@ -19,6 +22,7 @@ const (
 	ByAgent     = "agent"     // Azure's
 	ByScript    = "script"
 	ByCloudInit = "cloud-init"
+	ByParameter = "systemd.swap-extra" // of the kernel command line
 )
 
 // ReadSwaps reads everything that turns swap on at boot, in files that can be read without
@@ -41,4 +45,28 @@ func ReadSwaps(fsys fs.FS) (swaps []Swap, odd []Place, err error) {
 		swaps = append(swaps, more...)
 	}
 	return swaps[:min(len(swaps), mostFound)], odd[:min(len(odd), mostFound)], nil
+}
+
+// SwapsAt are the swap areas that a boot turns on with a version of systemd and a kernel command
+// line, of the sources that ReadSwaps found. Parameters turn off the units of generators, and add
+// areas. Those of maybe depend on a condition.
+func SwapsAt(found []Swap, systemd int, cmdline, from string) (sure, maybe []Swap) {
+	// Before systemd 246 the parameter does not exist.
+	noGenerated := systemd >= 246 && Last(cmdline, "systemd.swap").No()
+	for _, s := range found {
+		switch {
+		case s.By == ByFstab && (noGenerated || Last(cmdline, "fstab").No()),
+			s.By == ByGenerator && (noGenerated || Last(cmdline, "systemd.gpt_auto").No()),
+			s.By == ByZram && Last(cmdline, "systemd.zram").No():
+		case s.By == ByScript, s.By == ByCloudInit:
+			maybe = append(maybe, s)
+		default:
+			sure = append(sure, s)
+		}
+	}
+	if p := Last(cmdline, "systemd.swap_extra"); p.Value != "" && !noGenerated {
+		what, _, _ := strings.Cut(p.Value, ":")
+		sure = append(sure, Swap{what, ByParameter, Place{File: from}})
+	}
+	return sure, maybe
 }
