@@ -105,13 +105,14 @@ var allowed = map[string][]string{
 	"internal/httpclient": {},
 	"internal/listen":     {},
 	"internal/nevra":      {},
+	"internal/nextboot":   {"internal/host", "internal/nevra"},
 	"internal/output":     {},
 	"internal/overlay":    {},
 	"internal/prose":      {},
 	"internal/redact":     {},
 	"internal/reference":  {},
 	"internal/remote":     {"internal/host"},
-	"internal/settings":   {"internal/host", "internal/step", "internal/sysctld"},
+	"internal/settings":   {"internal/host", "internal/nextboot", "internal/step", "internal/sysctld"},
 	"internal/step":       {"internal/host"}, // to write its journal durably
 	"internal/sysctld":    {},
 	"internal/ui":         {"internal/advice"},
@@ -121,7 +122,7 @@ var allowed = map[string][]string{
 }
 
 var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/httpclient", "internal/listen", "internal/nevra",
-	"internal/output", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
+	"internal/nextboot", "internal/output", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
 const orchestration = "cluster/"

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Boot is the mounts of the next boot.
-type Boot struct {
+// BootMounts are the mounts of the next boot.
+type BootMounts struct {
 	// Container is the manager of the container that the host is; it mounts file systems. "" for none.
 	Container string      `yaml:"container,omitempty" json:"container,omitempty"`
 	Mounts    []BootMount `yaml:"mounts,omitempty" json:"mounts,omitempty"`
@@ -37,7 +37,7 @@ type BootMount struct {
 // of fstab, and that one hides a unit of a package. Of two lines for a mount point the first counts.
 func readBootMounts(ctx context.Context, r reader, f *Facts) error {
 	var err error
-	if f.Boot.Container, err = r.optional("run/systemd/container"); err != nil {
+	if f.BootMounts.Container, err = r.optional("run/systemd/container"); err != nil {
 		return err
 	}
 	words, err := r.optional("proc/cmdline")
@@ -46,7 +46,7 @@ func readBootMounts(ctx context.Context, r reader, f *Facts) error {
 	}
 	for word := range strings.FieldsSeq(words) {
 		if value, is := strings.CutPrefix(word, "fstab="); is {
-			f.Boot.NoFstab = slices.Contains([]string{"0", "no", "n", "f", "false", "off"}, strings.ToLower(value))
+			f.BootMounts.NoFstab = slices.Contains([]string{"0", "no", "n", "f", "false", "off"}, strings.ToLower(value))
 		}
 	}
 	hidden := map[string]bool{}
@@ -55,26 +55,26 @@ func readBootMounts(ctx context.Context, r reader, f *Facts) error {
 		if err != nil {
 			return err
 		}
-		f.Boot.Odd = append(f.Boot.Odd, odd...)
+		f.BootMounts.Odd = append(f.BootMounts.Odd, odd...)
 		for name := range units {
 			if hidden[name] {
 				delete(units, name)
 			}
 			hidden[name] = true
 		}
-		f.Boot.Mounts = append(f.Boot.Mounts, mountsOfUnits(units)...)
+		f.BootMounts.Mounts = append(f.BootMounts.Mounts, mountsOfUnits(units)...)
 		if i > 0 {
 			continue
 		}
-		if err := f.Boot.addFstab(r, hidden); err != nil {
+		if err := f.BootMounts.addFstab(r, hidden); err != nil {
 			return err
 		}
 	}
-	return f.Boot.findDisks(ctx, r)
+	return f.BootMounts.findDisks(ctx, r)
 }
 
 // findDisks looks up the disks of all mounts.
-func (b *Boot) findDisks(ctx context.Context, r reader) error {
+func (b *BootMounts) findDisks(ctx context.Context, r reader) error {
 	names, err := r.diskNames(ctx)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (b *Boot) findDisks(ctx context.Context, r reader) error {
 	return nil
 }
 
-func (b *Boot) addFstab(r reader, hidden map[string]bool) error {
+func (b *BootMounts) addFstab(r reader, hidden map[string]bool) error {
 	entries, odd, err := readFstab(r)
 	if err != nil || b.NoFstab {
 		return err
@@ -109,7 +109,7 @@ func (b *Boot) addFstab(r reader, hidden map[string]bool) error {
 }
 
 // at is the mount of a path after the next boot; ok is false if only the root file system has it.
-func (b Boot) at(p string) (best BootMount, ok bool) {
+func (b BootMounts) at(p string) (best BootMount, ok bool) {
 	for _, m := range b.Mounts {
 		if within(p, m.Mount) && m.Mount != "/" && len(m.Mount) > len(best.Mount) {
 			best = m

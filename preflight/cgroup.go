@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // Cgroup is the cgroup layout of the host.
@@ -97,15 +100,24 @@ func readDrivers(r reader, c *Cgroup) error {
 var cgroupVersion = Check{
 	ID: "cgroup-version", Title: "cgroup v2 is in use", Source: "kubernetes#134744, KEP-5573",
 	Breaks: "From Kubernetes 1.35 on, the kubelet does not start on cgroup v1 unless it is configured to.",
-	Needs:  []string{"cgroup"}, Run: judgeCgroupVersion,
+	Needs:  []string{"cgroup", "os", "kernel", "nextKernel"}, Run: judgeCgroupVersion,
 }
 
 func judgeCgroupVersion(f *Facts, w *Want) Result {
-	if f.Cgroup.Mode == "v2" {
+	next, why := nextCgroup(f)
+	if f.Cgroup.Mode == "v2" && next != "v1" {
 		return pass("v2")
 	}
-	const boot = "run grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot"
-	r := Result{Fail, f.Cgroup.Mode, "v2", boot + "; or allow cgroup v1 with failCgroupV1: false in kubernetes.overrides.kubelet"}
+	boot := "run grubby --update-kernel=ALL --args=systemd.unified_cgroup_hierarchy=1, then reboot"
+	found := f.Cgroup.Mode
+	switch {
+	case found == "v2":
+		found = "v2 now, v1 after the next boot: " + why
+	case next == "v2" && found != "":
+		found += " now, v2 after the next boot: " + why
+		boot = "reboot before the installation"
+	}
+	r := Result{Fail, found, "v2", boot + "; or allow cgroup v1 with failCgroupV1: false in kubernetes.overrides.kubelet"}
 	switch {
 	case f.Cgroup.Mode == "":
 		r.Found, r.Fix = "no cgroups are mounted", "boot with systemd"
@@ -134,7 +146,7 @@ func minor(version string) int {
 var cgroupControllers = Check{
 	ID: "cgroup-controllers", Title: "Required cgroup controllers are enabled", Source: "kubernetes/system-validators",
 	Breaks: "Without one of these controllers the kubelet cannot enforce pod limits, and does not start.",
-	Needs:  []string{"cgroup"}, Run: judgeControllers,
+	Needs:  []string{"cgroup", "kernel", "nextKernel"}, Run: judgeControllers,
 }
 
 func judgeControllers(f *Facts, _ *Want) Result {
@@ -151,6 +163,13 @@ func judgeControllers(f *Facts, _ *Want) Result {
 	if len(missing) > 0 {
 		return Result{Fail, "missing: " + strings.Join(missing, ", "), strings.Join(needed, ", "),
 			"remove cgroup_disable= from the kernel's command line, then reboot"}
+	}
+	cmdline, from := f.nextCmdline()
+	mode, _ := nextCgroup(f)
+	for _, name := range nextboot.DisabledControllers(cmdline, cmp.Or(mode, f.Cgroup.Mode)) {
+		if slices.Contains(needed, name) {
+			return Result{Fail, "disabled after the next boot: " + name + " (cgroup_disable or cgroup_no_v1 in " + from + ")", strings.Join(needed, ", "), bootFix("cgroup_disable")}
+		}
 	}
 	return pass("%s", strings.Join(needed, ", "))
 }

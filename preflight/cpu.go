@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 func readCPUs(_ context.Context, r reader, f *Facts) error {
@@ -47,17 +49,36 @@ var cpuWarn = Limit{
 var cpuCount = Check{
 	ID: "cpu-count", Title: "Host has enough CPUs", Source: "kubeadm NumCPU",
 	Breaks: "kubeadm refuses a control plane on one CPU: etcd is too slow there.",
-	Limits: []Limit{cpuFail, cpuWarn}, Needs: []string{"cpus"}, Run: judgeCPUs,
+	Limits: []Limit{cpuFail, cpuWarn}, Needs: []string{"cpus", "kernel", "nextKernel"}, Run: judgeCPUs,
 }
 
 func judgeCPUs(f *Facts, w *Want) Result {
 	least, enough := w.limit(cpuFail), w.limit(cpuWarn)
-	switch have := int64(f.CPUs); {
-	case have < least:
-		return Result{Fail, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", least), "give the machine more CPUs"}
-	case have < enough:
-		return Result{Warn, strconv.Itoa(f.CPUs), fmt.Sprintf("%d or more", enough), "give the machine more CPUs"}
-	default:
-		return pass("%d", f.CPUs)
+	have, why := usableCPUs(f)
+	found, fix := strconv.Itoa(have), "give the machine more CPUs"
+	if why != "" {
+		found, fix = fmt.Sprintf("%d of %d: %s", have, f.CPUs, why), fix+", or remove the parameter from the kernel command line"
 	}
+	switch {
+	case int64(have) < least:
+		return Result{Fail, found, fmt.Sprintf("%d or more", least), fix}
+	case int64(have) < enough:
+		return Result{Warn, found, fmt.Sprintf("%d or more", enough), fix}
+	default:
+		return pass("%s", found)
+	}
+}
+
+// usableCPUs is the number of CPUs on which pods run, now or at the next boot, whichever is less,
+// and the parameter that keeps pods from the others.
+func usableCPUs(f *Facts) (n int, why string) {
+	next, from := f.nextCmdline()
+	n, why = nextboot.UsableCPUs(f.Kernel.Cmdline, f.CPUs)
+	if later, parameter := nextboot.UsableCPUs(next, f.CPUs); later < n {
+		return later, parameter + " in " + from
+	}
+	if why != "" {
+		why += " in /proc/cmdline"
+	}
+	return n, why
 }

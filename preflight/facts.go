@@ -37,14 +37,16 @@ type Facts struct {
 	CPUs          int               `yaml:"cpus" json:"cpus"`         // online
 	CPULevel      int               `yaml:"cpuLevel" json:"cpuLevel"` // 3 for x86-64-v3; 0 for other processors
 	Memory        int64             `yaml:"memory" json:"memory"`
+	HugePages     HugePages         `yaml:"hugePages" json:"hugePages"`
 	Swap          []SwapArea        `yaml:"swap,omitempty" json:"swap,omitempty"`
 	Identity      Identity          `yaml:"identity" json:"identity"`
+	Boot          Boot              `yaml:"boot" json:"boot"` // at the next boot
 	Time          Time              `yaml:"time" json:"time"`
 
 	Filesystems []Filesystem `yaml:"filesystems" json:"filesystems"`
 	Directories []Directory  `yaml:"directories,omitempty" json:"directories,omitempty"`
 	Multipath   Multipath    `yaml:"multipath" json:"multipath"`
-	Boot        Boot         `yaml:"boot" json:"boot"`
+	BootMounts  BootMounts   `yaml:"bootMounts" json:"bootMounts"`
 	Targets     []Target     `yaml:"targets,omitempty" json:"targets,omitempty"` // of surveyed paths with links
 	XFS         []XFS        `yaml:"xfs,omitempty" json:"xfs,omitempty"`
 	DiskErrors  []DiskErrors `yaml:"diskErrors,omitempty" json:"diskErrors,omitempty"`

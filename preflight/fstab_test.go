@@ -89,7 +89,7 @@ func TestMountUnits(t *testing.T) {
 		Later, Optional bool
 	}
 	var got []seen
-	for _, m := range f.Boot.Mounts {
+	for _, m := range f.BootMounts.Mounts {
 		got = append(got, seen{m.Mount, m.At(), m.Later, m.Optional})
 	}
 	want := []seen{
@@ -101,10 +101,10 @@ func TestMountUnits(t *testing.T) {
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
-	if etcd, _ := f.Boot.at("/var/lib/etcd/member"); !reflect.DeepEqual(etcd.Options, []string{"nofail", "password=***"}) {
+	if etcd, _ := f.BootMounts.at("/var/lib/etcd/member"); !reflect.DeepEqual(etcd.Options, []string{"nofail", "password=***"}) {
 		t.Errorf("the drop-in's options: %+v", etcd)
 	}
-	if odd := strings.Join(f.Boot.Odd, "\n"); len(f.Boot.Odd) != 3 || !strings.Contains(odd, "wrong.mount: systemd does not load it") ||
+	if odd := strings.Join(f.BootMounts.Odd, "\n"); len(f.BootMounts.Odd) != 3 || !strings.Contains(odd, "wrong.mount: systemd does not load it") ||
 		!strings.Contains(odd, "/etc/fstab:1: an earlier line or a mount unit") || !strings.Contains(odd, "/etc/fstab:3: an earlier line") {
 		t.Errorf("odd: %s", odd)
 	}
@@ -116,7 +116,7 @@ func TestNoFstab(t *testing.T) {
 		f := &Facts{}
 		r := reader{fs: fstest.MapFS{"proc/cmdline": {Data: []byte(words)}, "etc/fstab": {Data: []byte("/dev/a /data xfs\n")}}, host: bare{}}
 		_ = readBootMounts(t.Context(), r, f) // the error about find comes last
-		if len(f.Boot.Mounts) != want {
+		if len(f.BootMounts.Mounts) != want {
 			t.Errorf("%q: %+v", words, f.Boot)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -71,22 +70,6 @@ func FuzzIP(f *testing.F) {
 			if err == nil && !r.To.IsValid() {
 				t.Errorf("%q gives route to %v", text, r.To)
 			}
-		}
-	})
-}
-
-// FuzzBootEntry: for any boot loader files, the id of an entry is a file name, and a release has
-// no slash.
-func FuzzBootEntry(f *testing.F) {
-	f.Add("# GRUB Environment Block\nsaved_entry=a-5.14.0\n###", "linux /vmlinuz-5.14.0\n")
-	f.Add("saved_entry=../../etc/passwd\n", "linux /vmlinuz-/\n")
-	f.Add("saved_entry=\x00", "linux")
-	f.Fuzz(func(t *testing.T, environment, entry string) {
-		if id := savedEntry(environment); id != "" && (!fs.ValidPath(id+".conf") || strings.ContainsAny(id, "/\x00")) {
-			t.Errorf("%q has the entry %q", environment, id)
-		}
-		if release := entryRelease(entry); strings.ContainsAny(release, "/ \n") {
-			t.Errorf("%q starts %q", entry, release)
 		}
 	})
 }

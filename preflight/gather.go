@@ -25,6 +25,7 @@ func probes() []probe {
 	return []probe{
 		{"os", readOS}, {"kernel", readKernel}, {"nextKernel", readNextKernel}, {"modules", readModules}, {"init", readInit},
 		{"kernelOptions", readKernelOptions}, {"secureBoot", readSecureBoot}, {"systemd", readSystemd}, {"manager", readManager},
+		{"bootSwap", readBootSwap}, {"bootSELinux", readBootSELinux}, {"bootModules", readBootModules}, {"blocked", readBlocked},
 		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
 		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},
 		{"filesystems", readFilesystems}, {"targets", readTargets}, {"bootMounts", readBootMounts}, {"directories", readDirectories}, {"multipath", readMultipath}, {"xfs", readXFS}, {"diskErrors", readDiskErrors},

@@ -2,10 +2,8 @@ package preflight
 
 import (
 	"errors"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 )
 
@@ -27,11 +25,11 @@ func TestDanglingLinks(t *testing.T) {
 	}
 	r, f := reader{fs: os.DirFS(root)}, Facts{}
 	errSysctls := readSysctls(t.Context(), r, &f)
-	blocked, errModules := readBlocked(r)
+	errModules := readBlocked(t.Context(), r, &f)
 	if err := errors.Join(errSysctls, errModules, readUmask(t.Context(), r, &f)); err != nil {
 		t.Fatal(err)
 	}
-	if f.sysctl(forwardingParameter).Boot != "0" || !slices.Equal(slices.Collect(maps.Keys(blocked)), []string{"vxlan"}) || f.Umask.Units != "0077" || f.Umask.Own["crio"] != "0027" {
-		t.Errorf("%v, %v, %+v", f.Sysctls, blocked, f.Umask)
+	if f.sysctl(forwardingParameter).Boot != "0" || len(f.Boot.Blocked) != 1 || f.Boot.Blocked[0].Module != "vxlan" || f.Umask.Units != "0077" || f.Umask.Own["crio"] != "0027" {
+		t.Errorf("%v, %v, %+v", f.Sysctls, f.Boot.Blocked, f.Umask)
 	}
 }

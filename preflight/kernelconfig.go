@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // requiredOptions are the kernel options without which kubeadm stops. Without optionalOptions it
@@ -29,7 +31,7 @@ func readKernelOptions(_ context.Context, r reader, f *Facts) error {
 	if err != nil {
 		return err
 	}
-	config, err := readKernelConfig(r, release)
+	config, err := nextboot.ReadKernelConfig(r.fs, release)
 	if err != nil {
 		return err
 	}

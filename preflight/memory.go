@@ -6,24 +6,40 @@ import (
 	"strconv"
 	"strings"
 
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/internal/ui"
 )
+
+// HugePages are the huge pages that the kernel keeps for programs that ask for them.
+type HugePages struct {
+	Reserved int64 `yaml:"reserved,omitempty" json:"reserved,omitempty"` // bytes, of all sizes
+	Size     int64 `yaml:"size,omitempty" json:"size,omitempty"`         // of a page of the default size
+}
 
 func readMemory(_ context.Context, r reader, f *Facts) error {
 	lines, err := r.lines("proc/meminfo")
 	if err != nil {
 		return err
 	}
+	values := map[string]int64{}
 	for _, line := range lines {
 		words := strings.Fields(line)
-		if len(words) < 2 || words[0] != "MemTotal:" {
+		if len(words) < 2 {
 			continue
 		}
-		kib, err := strconv.ParseInt(words[1], 10, 53)
-		f.Memory = kib * 1024
-		return err
+		n, err := strconv.ParseInt(words[1], 10, 53)
+		if name := strings.TrimSuffix(words[0], ":"); err == nil {
+			values[name] = n
+		} else if name == "MemTotal" {
+			return err
+		}
 	}
-	return fmt.Errorf("read /proc/meminfo: MemTotal is missing")
+	f.Memory = values["MemTotal"] * 1024
+	f.HugePages = HugePages{max(values["Hugetlb"], values["HugePages_Total"]*values["Hugepagesize"]) * 1024, values["Hugepagesize"] * 1024}
+	if f.Memory == 0 {
+		return fmt.Errorf("read /proc/meminfo: MemTotal is missing")
+	}
+	return nil
 }
 
 // mebibyte is kubeadm's unit for memory.
@@ -42,20 +58,48 @@ var memoryWarn = Limit{
 var memory = Check{
 	ID: "memory", Title: "Host has enough memory", Source: "kubeadm Mem",
 	Breaks: "When memory runs out, the kernel kills etcd or the API server first, because they use the most.",
-	Limits: []Limit{memoryFail, memoryWarn}, Needs: []string{"memory"}, Run: judgeMemory,
+	Limits: []Limit{memoryFail, memoryWarn}, Needs: []string{"memory", "sysctls", "nextKernel"}, Run: judgeMemory,
 }
 
 func judgeMemory(f *Facts, w *Want) Result {
 	least, enough := w.limit(memoryFail), w.limit(memoryWarn)
+	have, why := usableMemory(f)
+	fix := "give the machine more memory"
+	if why != "" {
+		why, fix = "; "+ui.Size(f.Memory)+" without "+why, fix+", or reserve less"
+	}
 	switch {
-	case f.Memory < least:
+	case have < least:
 		// In the unit of the limit, because both values could be printed as 1.8 GB.
-		return Result{Fail, fmt.Sprintf("%d MiB", f.Memory/mebibyte), fmt.Sprintf("%d MiB or more", least/mebibyte), "give the machine more memory"}
+		return Result{Fail, fmt.Sprintf("%d MiB", have/mebibyte) + why, fmt.Sprintf("%d MiB or more", least/mebibyte), fix}
 	// Firmware and kernel reserve up to 10% of the memory: a machine with 8 GB must not cause the
 	// warning for smaller machines.
-	case f.Memory < enough*9/10:
-		return Result{Warn, ui.Size(f.Memory), ui.Size(enough), "give the machine more memory, or keep its load small"}
+	case have < enough*9/10:
+		return Result{Warn, ui.Size(have) + why, ui.Size(enough), fix + ", or keep its load small"}
 	default:
-		return pass("%s", ui.Size(f.Memory))
+		return pass("%s", ui.Size(have)+why)
 	}
+}
+
+// usableMemory is the memory for programs that do not ask for huge pages, now or after the next
+// boot, whichever is less, and the reason if it is not all.
+func usableMemory(f *Facts) (n int64, why string) {
+	n = f.Memory
+	if f.HugePages.Reserved > 0 {
+		n, why = max(0, f.Memory-f.HugePages.Reserved), ui.Size(f.HugePages.Reserved)+" of huge pages (/proc/meminfo)"
+	}
+	next, from := f.nextCmdline()
+	pages := nextboot.HugePages(next, f.HugePages.Size)
+	if s := f.sysctl("vm.nr_hugepages"); s.Boot != "" {
+		pages.Set(s.Boot, fmt.Sprintf("%s = %s in %s", s.Name, s.Boot, s.File))
+	}
+	if reserved, source := pages.Bytes(from); reserved > f.HugePages.Reserved {
+		n, why = max(0, f.Memory-reserved), ui.Size(reserved)+" of huge pages after the next boot ("+source+")"
+	}
+	if p := nextboot.Last(next, "mem"); p.Name != "" {
+		if most, ok := nextboot.Bytes(p.Value); ok && most < n {
+			n, why = most, "the limit "+p.Text+" in "+from
+		}
+	}
+	return n, why
 }

@@ -1,16 +1,14 @@
 package preflight
 
 import (
-	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"maps"
-	"path"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // Module is the state of a kernel module.
@@ -97,238 +95,22 @@ func (t moduleTree) find(r reader, name, option string) Module {
 
 func readModuleTree(r reader, release string) (moduleTree, error) {
 	var t moduleTree
-	dir := "lib/modules/" + release
-	if !r.exists(dir) {
-		dir = "usr/" + dir
-	}
-	builtin, errBuiltin := r.lines(dir + "/modules.builtin")
-	dep, errDep := r.lines(dir + "/modules.dep")
+	var unread error
+	t.builtin, t.loadable, unread = nextboot.ReadModuleLists(r.fs, release)
 	loaded, err := r.lines("proc/modules")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without modules has no such file
 		return t, err
 	}
-	t.builtin, t.loadable, t.loaded = moduleNames(builtin), moduleNames(dep), moduleNames(loaded)
-	if t.blocked, err = readBlocked(r); err != nil {
+	t.loaded = nextboot.ModuleNames(loaded)
+	blocks, err := nextboot.ReadBlocks(r.fs, surveyedModules())
+	if err != nil {
 		return t, err
 	}
-	t.config, err = readKernelConfig(r, release)
-	t.known = errBuiltin == nil && errDep == nil || len(t.config) > 0
+	t.blocked = map[string]bool{}
+	for _, b := range blocks {
+		t.blocked[b.Module] = t.blocked[b.Module] || b.By != nextboot.ByBlacklist
+	}
+	t.config, err = nextboot.ReadKernelConfig(r.fs, release)
+	t.known = unread == nil || len(t.config) > 0
 	return t, err
-}
-
-// moduleNames reads module names from modules.builtin (one path per line), modules.dep (a path,
-// a colon, dependencies) and /proc/modules (the name is first). Compressed modules end in .ko.xz
-// or .ko.zst.
-func moduleNames(lines []string) map[string]bool {
-	names := map[string]bool{}
-	for _, line := range lines {
-		first, _, _ := strings.Cut(line, " ")
-		name, _, _ := strings.Cut(path.Base(strings.TrimSuffix(first, ":")), ".ko")
-		names[moduleName(name)] = true
-	}
-	return names
-}
-
-// moduleName is the kernel's form of the name, with "_". File names may have "-".
-func moduleName(name string) string { return strings.ReplaceAll(name, "-", "_") }
-
-// readBlocked finds the modules that hardening guides disable with `install NAME /bin/false`. A
-// blacklist line does not stop modprobe.
-func readBlocked(r reader) (map[string]bool, error) {
-	blocked := map[string]bool{}
-	for _, dir := range []string{"etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d"} {
-		names, err := r.names(dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, name := range names {
-			if !strings.HasSuffix(name, ".conf") {
-				continue
-			}
-			lines, err := r.optionalLines(dir + "/" + name) // modprobe also ignores a dangling link
-			if err != nil {
-				return nil, err
-			}
-			addBlocked(blocked, lines)
-		}
-	}
-	return blocked, nil
-}
-
-func addBlocked(blocked map[string]bool, lines []string) {
-	for _, line := range lines {
-		words := strings.Fields(line)
-		if len(words) >= 3 && words[0] == "install" && slices.Contains([]string{"false", "true"}, path.Base(words[2])) {
-			blocked[moduleName(words[1])] = true
-		}
-	}
-}
-
-// readKernelConfig reads the running kernel's configuration from the first readable location;
-// nil if there is none.
-func readKernelConfig(r reader, release string) (map[string]string, error) {
-	var text string
-	for _, name := range []string{"boot/config-" + release, "lib/modules/" + release + "/config", "usr/lib/modules/" + release + "/config"} {
-		// /boot may be readable only by root; another copy is enough.
-		if found, err := r.text(name); err == nil {
-			text = found
-			break
-		}
-	}
-	if text == "" {
-		var err error
-		if text, err = r.gunzip("proc/config.gz"); err != nil {
-			return nil, err
-		}
-	}
-	config := map[string]string{}
-	for line := range strings.Lines(text) {
-		option, value, ok := strings.Cut(strings.TrimSpace(line), "=")
-		if name, is := strings.CutPrefix(option, "CONFIG_"); ok && is {
-			config[name] = value
-		}
-	}
-	return config, nil
-}
-
-// gunzip returns the text of a compressed file; "" if it does not exist.
-func (r reader) gunzip(name string) (string, error) {
-	file, err := r.fs.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	defer file.Close()
-	z, err := gzip.NewReader(file)
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
-	}
-	const most = 4 << 20
-	data, err := io.ReadAll(io.LimitReader(z, most))
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", name, err)
-	}
-	return string(data), nil
-}
-
-var kernelModules = Check{
-	ID: "kernel-modules", Title: "Required kernel modules are available", Source: "replicatedhq/embedded-cluster and its PR 1888; kops#18724",
-	Breaks: "Without these modules there is no overlayfs for images, or no network between pods.",
-	Needs:  []string{"modules", "kernel"}, Run: judgeModules,
-}
-
-func judgeModules(f *Facts, w *Want) Result {
-	var absent, blocked, bundled []string
-	for _, alternatives := range neededModules(w) {
-		switch f.best(alternatives) {
-		case Missing:
-			if w.bundlesModule(f.Kernel.Release, alternatives) {
-				bundled = append(bundled, strings.Join(alternatives, " or "))
-				continue
-			}
-			absent = append(absent, strings.Join(alternatives, " or "))
-		case Blocked:
-			blocked = append(blocked, strings.Join(alternatives, " or "))
-		}
-	}
-	var found, fix []string
-	if len(absent) > 0 {
-		found = append(found, "missing: "+strings.Join(absent, ", "))
-		fix = append(fix, "install kernel-modules-extra-"+f.Kernel.Release+" (packages.install of airgap.yaml can add it), or reboot if the kernel was just updated")
-	}
-	if len(blocked) > 0 {
-		found = append(found, "disabled by an install line: "+strings.Join(blocked, ", "))
-		fix = append(fix, "remove the install lines of "+strings.Join(blocked, ", ")+" from /etc/modprobe.d")
-	}
-	if len(found) > 0 {
-		return Result{Fail, strings.Join(found, "; "), "loaded, built in or loadable", strings.Join(fix, "; ")}
-	}
-	if len(bundled) > 0 {
-		return pass("all %d modules are available, with kernel-modules-extra of the bundle: %s", len(neededModules(w)), strings.Join(bundled, ", "))
-	}
-	return pass("all %d modules are available", len(neededModules(w)))
-}
-
-// bundlesModule reports whether the bundle's packages have one of the modules. airgap installs
-// packages before it loads modules. In Enterprise Linux 10 kernel-modules-extra of the running
-// kernel has these modules (kops#18724).
-func (w *Want) bundlesModule(kernel string, names []string) bool {
-	extra := []string{"br_netfilter", "nft_compat", "xt_comment", "xt_MASQUERADE"}
-	return slices.Contains(w.ModulesExtra, kernel) && slices.ContainsFunc(names, func(n string) bool { return slices.Contains(extra, n) })
-}
-
-// neededModules lists alternatives: one module of each row is enough.
-func neededModules(w *Want) [][]string {
-	needed := [][]string{{"overlay"}, {"br_netfilter"}, {"nf_conntrack"}, {"nf_tables"}}
-	if w.ProxyMode == "nftables" {
-		needed = append(needed, []string{"nft_chain_nat"}, []string{"nft_nat"}, []string{"nft_masq"})
-	}
-	if w.ProxyMode != "nftables" || w.Network.Iptables {
-		needed = append(needed, []string{"nft_compat"}, []string{"xt_comment"}, []string{"xt_MASQUERADE", "ipt_MASQUERADE"})
-	}
-	for _, name := range slices.Sorted(maps.Keys(w.Network.Modules)) {
-		needed = append(needed, []string{name})
-	}
-	return needed
-}
-
-// best is the best state among the modules.
-func (f *Facts) best(names []string) Module {
-	best := Missing
-	for _, name := range names {
-		switch state := f.Modules[name]; state {
-		case Loaded, BuiltIn, Loadable:
-			return state
-		case Blocked:
-			best = Blocked
-		}
-	}
-	return best
-}
-
-const lockedParameter = "kernel.modules_disabled"
-
-var modulesLocked = Check{
-	ID: "modules-locked", Title: "Kernel modules can be loaded", Source: "sysctl kernel.modules_disabled",
-	Breaks: "A module that is not loaded yet cannot be loaded before the next reboot: pods would have no network.",
-	Needs:  []string{"sysctls", "modules"}, Run: judgeModulesLocked,
-}
-
-func judgeModulesLocked(f *Facts, w *Want) Result {
-	s := f.sysctl(lockedParameter)
-	if s.Value != "1" {
-		return judgeModulesLockedAtBoot(f, w, s)
-	}
-	var later []string
-	for _, alternatives := range neededModules(w) {
-		if f.best(alternatives) == Loadable {
-			later = append(later, alternatives[0])
-		}
-	}
-	if len(later) == 0 {
-		return pass("locked, but all required modules are loaded or built in")
-	}
-	return Result{Fail, "locked, and not loaded yet: " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
-		"add these modules to /etc/modules-load.d, remove the sysctl, and reboot"}
-}
-
-// judgeModulesLockedAtBoot fails for modules that the kernel loads on demand. systemd loads those in
-// /etc/modules-load.d before it sets kernel parameters, and install writes only some of them there.
-func judgeModulesLockedAtBoot(f *Facts, w *Want, s Sysctl) Result {
-	if s.Boot != "1" {
-		return pass("not locked")
-	}
-	var later []string
-	for _, alternatives := range neededModules(w) {
-		if state := f.best(alternatives); state == Loadable || state == Loaded {
-			later = append(later, alternatives[0])
-		}
-	}
-	if len(later) == 0 {
-		return pass("not locked now, %s at every boot; all required modules are built in", s.line())
-	}
-	return Result{Fail, "not locked now, but " + s.line() + " at every boot: the kernel then refuses " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
-		"remove the line from " + s.File + "; or write these modules to a file in /etc/modules-load.d, and reboot before the installation"}
 }

@@ -16,8 +16,8 @@ var bootMounts = Check{
 // judgeBootMounts compares the mounts of today with those of the next boot. A mount that may be
 // missing is only a warning: install makes the kubelet and the runtime wait for it.
 func judgeBootMounts(f *Facts, w *Want) Result {
-	if f.Boot.Container != "" {
-		return skipped("a container: " + f.Boot.Container + " mounts its file systems")
+	if f.BootMounts.Container != "" {
+		return skipped("a container: " + f.BootMounts.Container + " mounts its file systems")
 	}
 	var wrong, weak []string
 	for _, p := range w.dataPaths() {
@@ -31,7 +31,7 @@ func judgeBootMounts(f *Facts, w *Want) Result {
 	}
 	switch {
 	case len(wrong) > 0:
-		return Result{Fail, strings.Join(slices.Concat(wrong, weak, f.Boot.Odd[:min(len(f.Boot.Odd), 3)]), "; "), "the same file system after a reboot",
+		return Result{Fail, strings.Join(slices.Concat(wrong, weak, f.BootMounts.Odd[:min(len(f.BootMounts.Odd), 3)]), "; "), "the same file system after a reboot",
 			"mount the file system with a line in /etc/fstab (UUID=… from blkid), then run systemctl daemon-reload, mount -a and findmnt --verify"}
 	case len(weak) > 0:
 		return Result{Warn, strings.Join(weak, "; "), "a file system without which the host does not boot",
@@ -43,7 +43,7 @@ func judgeBootMounts(f *Facts, w *Want) Result {
 // mountChange describes how the file system of a path differs after a reboot, and why it may.
 func (f *Facts) mountChange(p string) (differs, weak string) {
 	now, target := f.filesystem(p), f.target(p)
-	next, mounted := f.Boot.at(target)
+	next, mounted := f.BootMounts.at(target)
 	switch {
 	case now.Type == "zfs" || now.Type == "autofs": // their own services mount them
 		return "", ""

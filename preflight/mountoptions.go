@@ -45,14 +45,14 @@ func (f *Facts) readOnly(w *Want) []string {
 	var found []string
 	for _, p := range append(w.dataPaths(), "/", "/var", "/var/lib", logPath, "/opt", "/usr", "/usr/local", "/tmp", "/var/tmp") {
 		if fsys := f.filesystem(p); slices.Contains(fsys.Options, "ro") {
-			found = append(found, fmt.Sprintf("%s (%s%s)", p, fsys.Mount, f.Boot.readOnlyAt(fsys.Mount)))
+			found = append(found, fmt.Sprintf("%s (%s%s)", p, fsys.Mount, f.BootMounts.readOnlyAt(fsys.Mount)))
 		}
 	}
 	return found
 }
 
 // readOnlyAt is the place of the option ro of a mount, with a comma before it; "" if there is none.
-func (b Boot) readOnlyAt(mount string) string {
+func (b BootMounts) readOnlyAt(mount string) string {
 	for _, m := range b.Mounts {
 		if m.Mount == mount && m.Has("ro") {
 			return ", " + m.At()

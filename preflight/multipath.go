@@ -89,7 +89,7 @@ func judgeMultipath(f *Facts, w *Want) Result {
 	}
 	fix := "add the disk to a blacklist section of /etc/multipath.conf (wwid, from multipath -ll), run multipath -w WWID and dracut -f; and mount it by UUID="
 	for _, p := range w.dataPaths() {
-		next, ok := f.Boot.at(f.target(p))
+		next, ok := f.BootMounts.at(f.target(p))
 		disk := strings.TrimPrefix(next.Spec, "/dev/")
 		taken := slices.ContainsFunc(f.Multipath.Single, func(single string) bool { return onDisk(disk, single) })
 		if ok && taken {

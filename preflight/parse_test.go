@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/replay"
 )
 
@@ -132,7 +133,7 @@ func TestParseResolvAndHosts(t *testing.T) {
 }
 
 func TestModuleNames(t *testing.T) {
-	names := moduleNames([]string{"kernel/net/netfilter/nf_tables.ko", "kernel/drivers/net/vxlan/vxlan.ko.xz: kernel/net/ipv4/udp_tunnel.ko.xz",
+	names := nextboot.ModuleNames([]string{"kernel/net/netfilter/nf_tables.ko", "kernel/drivers/net/vxlan/vxlan.ko.xz: kernel/net/ipv4/udp_tunnel.ko.xz",
 		"br_netfilter 32768 0 - Live", "kernel/net/netfilter/nf-conntrack.ko.zst:"})
 	for _, want := range []string{"nf_tables", "vxlan", "br_netfilter", "nf_conntrack"} {
 		if !names[want] {

@@ -67,7 +67,7 @@ func Checks() []Check {
 		machineIDs, hostname, hostsFile, timeSync, clockSane, clockPeer,
 		diskSpace, inodes, fsType, xfsType, mountNoexec, tmpNoexec, dataLinks, bootMounts, parentDirs, multipath, etcdSync, usbMedia,
 		selinux, fapolicyd, firewalld, fips, auditd, antivirus, umask, limits, inotify, userNamespaces,
-		networkManager, nmCloudSetup, nodeIP, defaultRoute, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride,
+		ipv6, networkManager, nmCloudSetup, nodeIP, defaultRoute, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride,
 		rpFilter, arpSysctl, conntrack, nftForeign, iptablesBackend, proxyEnv, resolvConf, portsFree,
 		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, requiredTools,
 		gpuPresent, gpuBAR, gpuNouveau, secureBoot, gpuKernelDevel, gpuForeign, gpuDriver, gpuFabric,

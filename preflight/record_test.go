@@ -109,6 +109,8 @@ func kept(name, text string) string {
 		return withoutPassword(only(proxyLine))
 	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):
 		return "exclude=" + strings.Join(excludes(strings.Split(text, "\n")), " ")
+	case name == "etc/fstab":
+		return regexp.MustCompile(`(?i)(pass[a-z0-9]*=)[^,\s]*`).ReplaceAllString(text, "$1***")
 	default:
 		return text
 	}

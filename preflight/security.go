@@ -2,8 +2,9 @@ package preflight
 
 import (
 	"context"
-	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // Security has the hardening settings that restrict programs.
@@ -21,29 +22,6 @@ func readSecurity(_ context.Context, r reader, f *Facts) error {
 	fips, err := r.optional("proc/sys/crypto/fips_enabled")
 	f.Security.FIPS = fips == "1"
 	return err
-}
-
-var selinux = Check{
-	ID: "selinux", Title: "SELinux has the policy for containers", Source: "replicatedhq/embedded-cluster",
-	Breaks: "Without the policy package, containers start in the wrong domain. With a wrong label, programs cannot access their files.",
-	Needs:  []string{"security", "packages", "directories", "targets"}, Run: judgeSELinux,
-}
-
-func judgeSELinux(f *Facts, w *Want) Result {
-	const policy = "container-selinux"
-	switch {
-	case f.Security.SELinux != "enforcing":
-		return pass("%s", f.Security.SELinux)
-	case len(f.strayLabels(w)) > 0:
-		return Result{Fail, strings.Join(f.strayLabels(w), ", "), "the labels of the policy, such as container_var_lib_t or var_lib_t",
-			"run restorecon -Rv DIRECTORY; for a directory outside of /var/lib run semanage fcontext -a -e /var/lib/kubelet DIRECTORY before (with the usual path), because the policy does not know it"}
-	case f.installed(policy) != nil:
-		return pass("enforcing, with %s", policy)
-	case slices.Contains(w.Packages, policy):
-		return pass("enforcing; the bundle has %s", policy)
-	default:
-		return Result{Fail, "enforcing, without " + policy, policy, "add " + policy + " to packages.install and create the bundle again; keep SELinux enforcing"}
-	}
 }
 
 var fapolicyd = Check{
@@ -94,8 +72,13 @@ var fips = Check{
 }
 
 func judgeFIPS(f *Facts, _ *Want) Result {
-	if f.Security.FIPS {
-		return Result{Warn, "on", "off, or an exception by the site's security officers", "ask the site's security officers for an exception: the cluster runs, but its cryptography is not FIPS-validated"}
+	next, from := f.nextCmdline()
+	found := "on"
+	if !f.Security.FIPS {
+		found = "off now, on after the next boot: fips=1 in " + from
+	}
+	if f.Security.FIPS || nextboot.Last(next, "fips").Value == "1" {
+		return Result{Warn, found, "off, or an exception by the site's security officers", "ask the site's security officers for an exception: the cluster runs, but its cryptography is not FIPS-validated"}
 	}
 	return pass("off")
 }

@@ -43,6 +43,7 @@ func SurveyScript() ([]byte, error) {
 		"Present": slices.Concat(runtimeSockets(), runtimeBinaries(), blockingLeftovers(), untidyLeftovers(), toolPaths(), []string{nvidiaUninstall}),
 		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": serviceDropIns(), "KubeletClient": kubeletClient,
 		"LeftOut": leftOutPattern, "Remote": remoteTypes(), "UnitDirs": unitDirs(), "DF": strings.Join(dfOptions(), " "),
+		"Modules":   strings.Join(surveyedModules(), "|"),
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})
 	return b.Bytes(), err

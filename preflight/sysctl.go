@@ -37,7 +37,7 @@ func surveyedSysctls() []string {
 		"kernel.pid_max", "kernel.threads-max", userNamespacesParameter,
 		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
 		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
-		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes"}
+		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "vm.nr_hugepages"}
 }
 
 // laterLinks are names of interfaces that the pod networks create. A glob in sysctl.d can match them

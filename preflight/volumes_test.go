@@ -10,7 +10,7 @@ func volume(mount, source string, lines ...BootMount) *Facts {
 	for i, m := range lines {
 		lines[i].Device = kernelName(nil, m.Spec)
 	}
-	f.Boot.Mounts = lines
+	f.BootMounts.Mounts = lines
 	return f
 }
 
@@ -29,7 +29,7 @@ func TestBootMounts(t *testing.T) {
 	linked.Filesystems = append(linked.Filesystems, Filesystem{Path: etcdPath, Mount: "/data", Source: "/dev/sdb1"})
 	parent := volume("/var/lib/etcd", "/dev/sdb1", line("UUID=9", "/var"))
 	container := volume("/var/lib/etcd", "/dev/sdb1")
-	container.Boot.Container = "systemd-nspawn"
+	container.BootMounts.Container = "systemd-nspawn"
 	nfs := volume("/var/lib/etcd", "nas:/e", line("nas:/e", "/var/lib/etcd"))
 	nfs.Filesystems[1].Type = "nfs4"
 	runChecks(t, []checkTest{
@@ -105,8 +105,8 @@ func TestSpaceOfVolumes(t *testing.T) {
 		{"no inodes of etcd", inodes, disks(stale), Want{Roles: []Role{ControlPlane}}, Error, "Stale"},
 		{"the type is known", fsType, disks(stale), Want{Roles: []Role{ControlPlane}}, Pass, ""},
 
-		{"xfs_info fails for another disk", xfsType, 
-			&Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:9"Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:9", Unknown: "xfs_info: I/O error"}, {Device: "8:1", Ftype: true}}},
+		{"xfs_info fails for another disk", xfsType,
+			&Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:9", Unknown: "xfs_info: I/O error"}, {Device: "8:1", Ftype: true}}},
 			Want{}, Pass, "ftype=1"},
 		{"xfs_info fails for this disk", xfsType, &Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:1", Unknown: "xfs_info: I/O error"}}}, Want{}, Error, "I/O error"},
 		{"read-only /usr", mountNoexec, disks(Filesystem{Path: "/usr", Mount: "/usr", Options: []string{"ro"}}), Want{}, Fail, "read-only: /usr (/usr)"},
@@ -118,7 +118,7 @@ func TestSpaceOfVolumes(t *testing.T) {
 			&Facts{Units: []Unit{{"multipathd.service", "inactive", "enabled"}}, Multipath: Multipath{FindMultipaths: "greedy", At: "/etc/multipath.conf:3"}},
 			Want{}, Warn, "/etc/multipath.conf:3"},
 		{"it has the disk of etcd", multipath,
-			&Facts{Units: []Unit{{"multipathd.service", "active", "enabled"}}, Multipath: Multipath{Single: []string{"sdb"}}, Boot: Boot{Mounts: []BootMount{line("/dev/sdb1", etcdPath)}}},
+			&Facts{Units: []Unit{{"multipathd.service", "active", "enabled"}}, Multipath: Multipath{Single: []string{"sdb"}}, BootMounts: BootMounts{Mounts: []BootMount{line("/dev/sdb1", etcdPath)}}},
 			Want{Roles: []Role{ControlPlane}}, Fail, "/etc/fstab:7 mounts /dev/sdb1"},
 	})
 }

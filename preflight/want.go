@@ -40,6 +40,8 @@ type Want struct {
 	// FirewallLeft describes the ports that the site's administrators must open in firewalld; nil
 	// if the installation opens them.
 	FirewallLeft []string
+	// Addons are the names of the add-ons that the installation adds to the cluster.
+	Addons []string
 	// SwapOff is true if the installation turns swap off.
 	SwapOff bool
 

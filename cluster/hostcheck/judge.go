@@ -119,6 +119,9 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 	if c.HostSettings.Firewalld == settings.LeaveFirewalld {
 		w.FirewallLeft = nodesteps.PortsToOpen(s)
 	}
+	for _, addon := range c.Addons {
+		w.Addons = append(w.Addons, addon.Name)
+	}
 	for _, p := range settings.NodeSysctls() {
 		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})
 	}

@@ -7,6 +7,7 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/nodereport"
@@ -32,7 +33,7 @@ func nextKernel(ctx context.Context, s *site.Site) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	chosen, err := preflight.ReadNextKernel(h.FS())
+	chosen, err := nextboot.ReadEntry(h.FS())
 	if err != nil {
 		return "", fmt.Errorf("ask the boot loader for the next kernel: %w", err)
 	}
@@ -40,7 +41,7 @@ func nextKernel(ctx context.Context, s *site.Site) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f := &preflight.Facts{Kernel: preflight.Kernel{Release: running, Next: chosen}}
+	f := &preflight.Facts{Kernel: preflight.Kernel{Release: running, Next: chosen.Release}}
 	for _, k := range installed {
 		f.Packages = append(f.Packages, preflight.Package{Name: k.Name, Version: k.Version, Release: k.Release, Arch: k.Arch})
 	}

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -107,11 +108,7 @@ func (s swap) byUUID(device string) string {
 // fstab is the file in lines, and which of them are swap.
 func (s swap) fstab() (lines []string, isSwap func(string) bool, err error) {
 	text, err := os.ReadFile(s.m.Path(fstab))
-	isSwap = func(line string) bool {
-		words := strings.Fields(line)
-		return len(words) >= 3 && words[2] == "swap" && !strings.HasPrefix(words[0], "#")
-	}
-	return strings.Split(string(text), "\n"), isSwap, host.IgnoreMissing(err)
+	return strings.Split(string(text), "\n"), nextboot.IsFstabSwap, host.IgnoreMissing(err)
 }
 
 // zramWanted reports whether zram's generator would make swap at boot.
@@ -123,23 +120,32 @@ func (s swap) zramWanted() (bool, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false, err
 	}
-	_, err = os.Stat(s.m.Path("/usr/lib/systemd/zram-generator.conf"))
-	return err == nil, host.IgnoreMissing(err)
+	for _, file := range nextboot.ZramConfigs() {
+		if _, err := os.Stat(s.m.Path("/" + file)); !errors.Is(err, fs.ErrNotExist) {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }
 
-// bootUnits are units of swap that start at boot: enabled units, and units
-// that systemd generates from partition types.
+// bootUnits are units of swap that start at boot: enabled units, units that
+// systemd generates from partition types, and units of packages that a link in
+// /usr starts, which cannot be disabled.
 type bootUnits struct {
 	Enabled   []string `json:"enabled,omitempty"`
 	Generated []string `json:"generated,omitempty"`
+	Vendor    []string `json:"vendor,omitempty"`
 }
 
-func (b bootUnits) none() bool { return len(b.Enabled)+len(b.Generated) == 0 }
+func (b bootUnits) none() bool { return len(b.Enabled)+len(b.Generated)+len(b.Vendor) == 0 }
+
+// masked are the units to mask.
+func (b bootUnits) masked() []string { return slices.Concat(b.Generated, b.Vendor) }
 
 // with has the units of both, each once.
 func (b bootUnits) with(more bootUnits) bootUnits {
 	join := func(a, b []string) []string { return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b)))) }
-	return bootUnits{join(b.Enabled, more.Enabled), join(b.Generated, more.Generated)}
+	return bootUnits{join(b.Enabled, more.Enabled), join(b.Generated, more.Generated), join(b.Vendor, more.Vendor)}
 }
 
 // units asks systemd. While fstab and zram's generator ask for swap, units
@@ -160,7 +166,13 @@ func (s swap) units(ctx context.Context) (bootUnits, error) {
 			units.Generated = append(units.Generated, words[0])
 		}
 	}
-	return units, nil
+	files, err := nextboot.ReadSwapUnits(s.m.Host.FS())
+	for _, name := range files.Vendor {
+		if !slices.Contains(units.Enabled, name) {
+			units.Vendor = append(units.Vendor, name)
+		}
+	}
+	return units, err
 }
 
 func (s swap) plan(ctx context.Context) ([]string, error) {
@@ -192,6 +204,7 @@ func (s swap) plan(ctx context.Context) ([]string, error) {
 	if len(changes) == 0 {
 		changes = append(changes, prefixed("mask ", units.Generated)...)
 	}
+	changes = append(changes, prefixed("mask ", units.Vendor)...)
 	return append(changes, prefixed("disable ", units.Enabled)...), err
 }
 
@@ -279,7 +292,7 @@ func (s swap) quiet(ctx context.Context, record swapRecord) error {
 	if err := host.WriteJSON(s.m.Path(swapUndo), record); err != nil {
 		return err
 	}
-	return s.systemctl(ctx, "disable", units.Enabled, "mask", units.Generated)
+	return s.systemctl(ctx, "disable", units.Enabled, "mask", units.masked())
 }
 
 // systemctl runs one verb on the enabled units, another on the generated ones.
@@ -317,7 +330,7 @@ func (s swap) undo(ctx context.Context) error {
 	if err := errors.Join(s.uncomment(), s.m.RestoreKept(zramConf, record.Zram)); err != nil {
 		return err
 	}
-	if err := s.systemctl(ctx, "enable", record.Units.Enabled, "unmask", record.Units.Generated); err != nil {
+	if err := s.systemctl(ctx, "enable", record.Units.Enabled, "unmask", record.Units.masked()); err != nil {
 		return err
 	}
 	if err := s.m.Run(ctx, "systemctl", "daemon-reload"); err != nil {

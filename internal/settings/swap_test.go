@@ -90,6 +90,26 @@ func TestSwap(t *testing.T) {
 	}
 }
 
+// TestSwapOfAPackage: a link in /usr starts a unit that systemctl calls static, so it is masked.
+func TestSwapOfAPackage(t *testing.T) {
+	f, m := hosttest.New(t)
+	units := "data.swap static -\n"
+	f.Answers["systemctl list-unit-files"] = func(host.Cmd) ([]byte, error) { return []byte(units), nil }
+	f.Answers["systemctl mask"] = func(host.Cmd) ([]byte, error) { f.Put(t, "etc/systemd/system/data.swap", ""); return nil, nil }
+	f.Put(t, "usr/lib/systemd/system/data.swap", "[Swap]\nWhat=/dev/sdb1\n")
+	f.Put(t, "usr/lib/systemd/system/swap.target.wants/data.swap", "")
+	f.Put(t, "usr/local/lib/systemd/zram-generator.conf", "[zram0]\n")
+	s := SwapStep(m)
+	hosttest.WantPlan(t, f, s, "write "+zramConf, "mask data.swap")
+	if err := s.Run(t.Context()); err != nil || f.Ran("systemctl mask data.swap") != 1 {
+		t.Fatalf("%v, ran %q", err, f.Calls)
+	}
+	hosttest.MustBeDone(t, s.Done, true)
+	if err := s.Undo(t.Context()); err != nil || f.Ran("systemctl unmask data.swap") != 1 || f.Has(zramConf) {
+		t.Errorf("%v, ran %q", err, f.Calls)
+	}
+}
+
 // Half of it was off when it was killed: the undo knows all of it.
 func TestSwapInterrupted(t *testing.T) {
 	f, m := hosttest.New(t)
