@@ -41,7 +41,7 @@ func judgeSELinux(f *Facts, w *Want) Result {
 	case now == "enforcing" || next == "enforcing":
 		return judgePolicy(f, w, found)
 	case now != next:
-		return Result{Warn, found, once, "set the mode that the site wants, now (setenforce) and in /etc/selinux/config"}
+		return Result{Warn, found, once, "set the mode that the site requires, now (setenforce) and in /etc/selinux/config"}
 	}
 	return pass("%s", found)
 }

@@ -55,6 +55,9 @@ func read(fsys fs.FS, path string) (source, error) {
 	if err != nil {
 		return s, err
 	}
+	if info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0 {
+		return s, fmt.Errorf("read /%s: it is not a file", path)
+	}
 	if info.Size() > mostBytes {
 		return s, fmt.Errorf("read /%s: it has more than %d bytes", path, mostBytes)
 	}
