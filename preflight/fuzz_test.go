@@ -25,7 +25,7 @@ func FuzzPackages(f *testing.F) {
 	f.Add(rpmOutput)
 	f.Add("N\ta\t0\t1\t1\tnoarch\nP\t(a = 1\t\t\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		packages, err := parsePackages(text)
+		packages, _, err := parsePackages(text)
 		if err != nil {
 			return
 		}

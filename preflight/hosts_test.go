@@ -123,7 +123,7 @@ func TestRecordedHosts(t *testing.T) {
 			asked: func(a *Asked) {
 				a.Transaction = OutcomeOf(errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft"))
 			},
-			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "ports-free", "packages"},
+			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "resolv-conf", "ports-free", "packages"},
 		},
 		{
 			host: "rocky9-unprivileged",
@@ -139,6 +139,14 @@ func TestRecordedHosts(t *testing.T) {
 			host:   "rhel9-cis",
 			change: func(w *Want) { w.Packages = append(w.Packages, "container-selinux") },
 			fails:  []string{"inotify"},
+		},
+		{
+			host: "rocky8-once-a-node",
+			change: func(w *Want) {
+				w.OS, w.Network, w.NodePorts = "el8", network("calico"), [][2]int{{30000, 32767}}
+				w.Sysctls = append(w.Sysctls, BootSysctl{"net.ipv4.neigh.default.gc_thresh3", 2048, true})
+			},
+			fails: []string{"kernel-modules", "hosts-file", "unit-files", "program-path", "nm-cloud-setup", "proxy-env", "resolv-conf"},
 		},
 		{host: "rocky8-fips", change: func(w *Want) { w.OS = "el8" }},
 		{

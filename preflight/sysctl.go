@@ -27,7 +27,9 @@ func surveyedSysctls() []string {
 		"kernel.pid_max", "kernel.threads-max", userNamespacesParameter,
 		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
 		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
-		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes"}
+		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes",
+		localRange, reservedPorts,
+		"net.ipv4.neigh.default.gc_thresh1", "net.ipv4.neigh.default.gc_thresh2", "net.ipv4.neigh.default.gc_thresh3"}
 }
 
 func readSysctls(_ context.Context, r reader, f *Facts) error {
@@ -143,7 +145,12 @@ var kernelDefaults = Check{
 
 // overrides reports whether a file overrides, at every boot, the value that install sets.
 func (s Sysctl) overrides(w *Want, want string) bool {
-	return w.SysctlFile != "" && s.Boot != "" && s.Boot != want && path.Base(bootOrder(s.File)) > path.Base(w.SysctlFile)
+	return w.SysctlFile != "" && s.Boot != "" && s.Boot != want && s.sortsAfter(w.SysctlFile)
+}
+
+// sortsAfter reports whether systemd-sysctl applies the parameter's file after the other one.
+func (s Sysctl) sortsAfter(file string) bool {
+	return path.Base(bootOrder(s.File)) > path.Base(file)
 }
 
 func (s Sysctl) overridden(want string) Result {

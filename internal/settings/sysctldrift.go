@@ -12,7 +12,7 @@ import (
 // now. Saw is "" where the kernel does not have it, as without its module.
 type SysctlDrift struct{ Key, Saw, Want string }
 
-// DriftedSysctls returns the parameters of NodeSysctls with another value now.
+// DriftedSysctls returns the parameters of NodeSysctls and NetworkLimitsStep with another value now.
 func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
 	var drifted []SysctlDrift
 	for _, s := range NodeSysctls() {
@@ -26,7 +26,8 @@ func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
 			drifted = append(drifted, SysctlDrift{s.Key, strconv.Itoa(have), s.want()})
 		}
 	}
-	return drifted, nil
+	limits, err := driftedLimits(m)
+	return append(drifted, limits...), err
 }
 
 func (s Sysctl) want() string {
