@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -370,7 +371,8 @@ func duplicates(by []*Report) []Duplicate {
 			continue
 		}
 		add("machine-id", r.Identity.MachineID, i)
-		add("host name", r.Identity.Hostname, i)
+		add("host name", strings.ToLower(r.Identity.Hostname), i)
+		add("product_uuid", r.Identity.ProductUUID, i)
 		for _, mac := range r.Identity.MACs {
 			add("MAC address", mac, i)
 		}
