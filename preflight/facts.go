@@ -103,7 +103,7 @@ func (f *Facts) Write(w io.Writer) error {
 // ReadFacts reads the output of Write. Facts with a newer schema are an error.
 func ReadFacts(r io.Reader) (*Facts, error) {
 	var f Facts
-	if err := yaml.NewDecoder(r).Decode(&f); err != nil {
+	if err := yaml.NewDecoder(io.LimitReader(r, maxSurvey)).Decode(&f); err != nil {
 		return nil, fmt.Errorf("read facts: %w", err)
 	}
 	if f.Schema < 1 || f.Schema > Schema {
