@@ -48,7 +48,10 @@ func TestReservedPatch(t *testing.T) {
 	if err != nil || !strings.HasSuffix(dir, "/etc/airgap/kubeadm-patches") {
 		t.Errorf("%q, %v", dir, err)
 	}
-	for name, o := range map[string]object{"init": initConfiguration(plain, Node{Patches: dir}), "join": joinConfiguration(plain, Node{Patches: dir}, "/x"), "upgrade": Upgrade{Machine: m, Config: plain}.configuration()["node"].(object)} {
+	for name, o := range map[string]object{
+		"init": initConfiguration(plain, Node{Patches: dir}), "join": joinConfiguration(plain, Node{Patches: dir}, "/x"),
+		"upgrade": Upgrade{Machine: m, Config: plain}.configuration()["node"].(object),
+	} {
 		if !reflect.DeepEqual(o["patches"], object{"directory": dir}) {
 			t.Errorf("%s: %v", name, o["patches"])
 		}

@@ -59,7 +59,7 @@ type Facts struct {
 	Security     Security         `yaml:"security" json:"security"`
 	Audit        Audit            `yaml:"audit" json:"audit"`
 	Umask        Umask            `yaml:"umask" json:"umask"`
-	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"` // the surveyed units that exist
+	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"`         // the surveyed units that exist
 	UnitFiles    []UnitFile       `yaml:"unitFiles,omitempty" json:"unitFiles,omitempty"` // that change how the kubelet and the runtime start
 	Programs     Programs         `yaml:"programs" json:"programs"`
 	Runtimes     Runtimes         `yaml:"runtimes" json:"runtimes"`

@@ -123,7 +123,7 @@ func FuzzSurvey(f *testing.F) {
 		if _, err := ReadFacts(&written); err != nil {
 			t.Error(err)
 		}
-		uses := Want{Ports: controlPlanePorts(), NodePorts: [][2]int{{30000, 32767}}, NodeAddress: "10.20.0.11", PortsFile: "/etc/sysctl.d/90-airgap-network.conf", SysctlFile: "/etc/sysctl.d/90-airgap.conf"}
+		uses := Want{Ports: controlPlanePorts(), NodePorts: [][2]int{{30000, 32767}}, NodeAddress: "10.20.0.11", PortsFile: "/etc/a.conf", SysctlFile: "/etc/b.conf"}
 		if _, err := Run(t.Context(), facts, uses, Choice{}); err != nil {
 			t.Error(err)
 		}

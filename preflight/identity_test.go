@@ -57,10 +57,12 @@ func TestNamesAndAddresses(t *testing.T) {
 		{"a wide range", localPorts, ports("1024 65535", "", ""), uses, Warn, "2379-2380,5000,6443,8472,10250,10256,30000-32767"},
 		{"a wide range at the next boot", localPorts, ports("32768 60999", "9000 65500", ""), uses, Warn, "from /etc/sysctl.d/a.conf) has the cluster's ports 10250,10256,30000-32767"},
 		{"a wide range, and reserved ports", localPorts, ports("9000 65500", "", "10000-10300, 30000-32767"), uses, Pass, "9000 to"},
-		{"a later file with other ports", localPorts, &Facts{Sysctls: []Sysctl{{Name: localRange, Value: "32768 60999"}, {reservedPorts, "", "8080", "/etc/sysctl.d/99-site.conf"}}}, uses, Warn, "/etc/sysctl.d/99-site.conf sets"},
+		{"a later file with other ports", localPorts,
+			&Facts{Sysctls: []Sysctl{{Name: localRange, Value: "32768 60999"}, {reservedPorts, "", "8080", "/etc/sysctl.d/99-site.conf"}}}, uses, Warn, "/etc/sysctl.d/99-site.conf sets"},
 		{"an older survey", localPorts, &Facts{}, uses, Skip, "does not have"},
 		{"no ipset, with Calico", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_set": Missing})}, Want{Network: cni.Needs{IPSets: true}}, Fail, "xt_set"},
-		{"no ipset, in the nftables mode", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_set": Missing})}, Want{ProxyMode: "nftables", Network: cni.Needs{IPSets: true}}, Pass, "available"},
+		{"no ipset, in the nftables mode", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_set": Missing})},
+			Want{ProxyMode: "nftables", Network: cni.Needs{IPSets: true}}, Pass, "available"},
 		{"odd packages", rpmConflict, &Facts{OddPackages: []string{"agent"}}, Want{Packages: []string{"kubelet"}}, Warn, "agent"},
 	})
 }
@@ -68,7 +70,9 @@ func TestNamesAndAddresses(t *testing.T) {
 // TestRoutesWithoutKey: ip of Enterprise Linux 8 prints the type of a route without a key, which is
 // no JSON (iproute2#37).
 func TestRoutesWithoutKey(t *testing.T) {
-	routes, err := parseRoutes(`[{"unreachable","dst":"::/96","dev":"lo","metric":1024,"flags":[]},{ "blackhole", "dst":"10.244.1.0/26","protocol":"80","flags":[]},{"dst":"fe80::/64","dev":"ens192","flags":[]},{},{"type":"unreachable","dst":"2002:a00::/24"}]`, true)
+	routes, err := parseRoutes(`[{"unreachable","dst":"::/96","dev":"lo","metric":1024,"flags":[]},
+{ "blackhole", "dst":"10.244.1.0/26","protocol":"80","flags":[]},
+{"dst":"fe80::/64","dev":"ens192","flags":[]},{},{"type":"unreachable","dst":"2002:a00::/24"}]`, true)
 	var to []string
 	for _, r := range routes {
 		to = append(to, r.To.String())

@@ -17,15 +17,20 @@ func TestUnitFiles(t *testing.T) {
 		want  []UnitFile
 	}{
 		{"none", nil, nil},
-		{"a unit that hides the package's", map[string]string{"etc/systemd/system/kubelet.service": "[Service]\n"}, []UnitFile{{Path: "/etc/systemd/system/kubelet.service", Unit: "kubelet", Kind: "unit"}}},
-		{"a masked unit", map[string]string{"run/systemd/system/kubelet.service": ""}, []UnitFile{{Path: "/run/systemd/system/kubelet.service", Unit: "kubelet", Kind: "unit"}}},
-		{"a unit below /usr/local", map[string]string{"usr/local/lib/systemd/system/kubelet.service": "x"}, []UnitFile{{Path: "/usr/local/lib/systemd/system/kubelet.service", Unit: "kubelet", Kind: "unit"}}},
+		{"a unit that hides the package's", map[string]string{"etc/systemd/system/kubelet.service": "[Service]\n"},
+			[]UnitFile{{Path: "/etc/systemd/system/kubelet.service", Unit: "kubelet", Kind: "unit"}}},
+		{"a masked unit", map[string]string{"run/systemd/system/kubelet.service": ""},
+			[]UnitFile{{Path: "/run/systemd/system/kubelet.service", Unit: "kubelet", Kind: "unit"}}},
+		{"a unit below /usr/local", map[string]string{"usr/local/lib/systemd/system/kubelet.service": "x"},
+			[]UnitFile{{Path: "/usr/local/lib/systemd/system/kubelet.service", Unit: "kubelet", Kind: "unit"}}},
 		{"the package's own", map[string]string{packagedDropIn: "[Service]\nExecStart=\n", "usr/lib/systemd/system/kubelet.service": "x"}, nil},
-		{"a drop-in that hides the package's", map[string]string{packagedDropIn: "ExecStart=\n", kubelet + "10-kubeadm.conf": text}, []UnitFile{{Path: "/" + kubelet + "10-kubeadm.conf", Unit: "kubelet", Kind: "drop-in",
+		{"a drop-in that hides the package's", map[string]string{packagedDropIn: "ExecStart=\n", kubelet + "10-kubeadm.conf": text}, []UnitFile{{
+			Path: "/" + kubelet + "10-kubeadm.conf", Unit: "kubelet", Kind: "drop-in",
 			Settings: []UnitSetting{{4, "Environment=KUBELET_X=--a TOKEN="}, {6, "EnvironmentFile=-/etc/old"}, {7, "UMask=0022"}}}}},
 		{"airgap's own", map[string]string{kubelet + "20-airgap.conf": "# Written by airgap: x\n[Unit]\nRequiresMountsFor=/var/lib/kubelet\n"}, nil},
 		{"no drop-in", map[string]string{kubelet + "10-kubeadm.conf.rpmsave": text}, nil},
-		{"arguments in /etc/default", map[string]string{"etc/default/kubelet": "# x\n\nKUBELET_EXTRA_ARGS=\"--fail-swap-on=false\"\nTOKEN=s\n"}, []UnitFile{{Path: "/etc/default/kubelet", Unit: "kubelet", Kind: "environment",
+		{"arguments in /etc/default", map[string]string{"etc/default/kubelet": "# x\n\nKUBELET_EXTRA_ARGS=\"--fail-swap-on=false\"\nTOKEN=s\n"}, []UnitFile{{
+			Path: "/etc/default/kubelet", Unit: "kubelet", Kind: "environment",
 			Settings: []UnitSetting{{3, `KUBELET_EXTRA_ARGS="--fail-swap-on=false"`}}}}},
 	} {
 		files := fstest.MapFS{}
@@ -39,8 +44,11 @@ func TestUnitFiles(t *testing.T) {
 	}
 	var f Facts
 	long := fstest.MapFS{kubelet + "a.conf": {Data: []byte(strings.Repeat("After=x\nEnvironmentFile="+strings.Repeat("y", 1000)+"\n", 1000))}}
-	if err := readUnitFiles(t.Context(), reader{fs: long}, &f); err != nil || len(f.UnitFiles) != 1 || len(f.UnitFiles[0].Settings) != maxUnitSettings || f.UnitFiles[0].LeftOut != 1900 || len(f.UnitFiles[0].Settings[1].Text) > 500 {
-		t.Errorf("a long file: %v", err)
+	if err := readUnitFiles(t.Context(), reader{fs: long}, &f); err != nil || len(f.UnitFiles) != 1 {
+		t.Fatalf("a long file: %v", err)
+	}
+	if u := f.UnitFiles[0]; len(u.Settings) != maxUnitSettings || u.LeftOut != 1900 || len(u.Settings[1].Text) > 500 {
+		t.Errorf("a long file: %d settings, %d left out", len(u.Settings), u.LeftOut)
 	}
 }
 
@@ -58,7 +66,8 @@ func TestUnitFileChecks(t *testing.T) {
 	joins := Want{NodeAddress: "10.0.0.1"}
 	runChecks(t, []checkTest{
 		{"none", foreignUnits, &Facts{}, Want{}, Pass, "none"},
-		{"a hidden unit", foreignUnits, &Facts{UnitFiles: []UnitFile{{Path: "/etc/systemd/system/kubelet.service", Unit: "kubelet", Kind: wholeUnit}}}, Want{}, Fail, "/etc/systemd/system/kubelet.service hides"},
+		{"a hidden unit", foreignUnits,
+			&Facts{UnitFiles: []UnitFile{{Path: "/etc/systemd/system/kubelet.service", Unit: "kubelet", Kind: wholeUnit}}}, Want{}, Fail, "/etc/systemd/system/kubelet.service hides"},
 		{"other arguments", foreignUnits, dropIn("kubelet", "ExecStart="), Want{}, Fail, "/etc/systemd/system/kubelet.service.d/a.conf line 2: ExecStart="},
 		{"other arguments on a node", foreignUnits, dropIn("kubelet", "ExecStart="), Want{Managed: true}, Warn, "line 2"},
 		{"a variable for arguments", foreignUnits, dropIn("kubelet", "Environment=KUBELET_EXTRA_ARGS=--x"), Want{}, Fail, "KUBELET_EXTRA_ARGS"},
@@ -82,7 +91,8 @@ func TestUnitFileChecks(t *testing.T) {
 		{"crictl asks docker", programPath, crictl("unix:///var/run/dockershim.sock"), Want{}, Warn, "/etc/crictl.yaml"},
 		{"crictl asks this runtime", programPath, crictl("unix:///run/containerd/containerd.sock"), Want{}, Pass, "none"},
 
-		{"a proxy of the kubelet", proxyEnv, dropIn("kubelet", "Environment=HTTPS_PROXY=http://p:1 NO_PROXY=localhost"), joins, Fail, "/etc/systemd/system/kubelet.service.d/a.conf line 2 sets a proxy that also applies to 10.0.0.1"},
+		{"a proxy of the kubelet", proxyEnv, dropIn("kubelet", "Environment=HTTPS_PROXY=http://p:1 NO_PROXY=localhost"), joins, Fail,
+			"/etc/systemd/system/kubelet.service.d/a.conf line 2 sets a proxy that also applies to 10.0.0.1"},
 		{"a proxy of all services", proxyEnv, dropIn("service", "Environment=http_proxy=p:1"), joins, Fail, "service.service.d/a.conf line 2"},
 		{"a proxy of the runtime", proxyEnv, dropIn("containerd", "Environment=HTTPS_PROXY=http://p:1"), joins, Pass, "none"},
 		{"a proxy with exceptions", proxyEnv, dropIn("kubelet", "Environment=HTTPS_PROXY=http://p:1 NO_PROXY=10.0.0.0/8"), joins, Pass, "none for"},
