@@ -127,7 +127,6 @@ func FuzzSurvey(f *testing.F) {
 		if _, err := Run(t.Context(), facts, uses, Choice{}); err != nil {
 			t.Error(err)
 		}
-		SharedIdentities([]*Facts{facts, facts})
 	})
 }
 

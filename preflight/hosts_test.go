@@ -76,11 +76,9 @@ func TestRecordedHosts(t *testing.T) {
 		Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", NodeAddress: "10.20.0.11",
 		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", Network: network("flannel"), Ports: append(controlPlanePorts(), workerPorts()...),
 		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools", "iptables-nft", "socat"},
-		BundleCreated: time.Unix(1_790_000_000, 0),
-		SysctlFile:    "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(), Nodes: 3,
+		BundleCreated: time.Unix(1_790_000_000, 0), SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(), Nodes: 3,
 		Sysctls: []BootSysctl{
-			{"net.ipv4.ip_forward", 1, false}, {"net.bridge.bridge-nf-call-ip6tables", 1, false},
-			{"fs.inotify.max_user_instances", 8192, true}, {"fs.inotify.max_user_watches", 524288, true},
+			{"net.ipv4.ip_forward", 1, false}, {"net.bridge.bridge-nf-call-ip6tables", 1, false}, {"fs.inotify.max_user_instances", 8192, true}, {"fs.inotify.max_user_watches", 524288, true},
 		},
 	}
 	asked := Asked{EtcdDisk: 2 * time.Millisecond, EtcdDiskOutcome: OutcomeOf(nil), Transaction: OutcomeOf(nil)}

@@ -42,15 +42,15 @@ func judgeMachineID(f *Facts, _ *Want) Result {
 		}
 		return Result{Fail, found, "32 hexadecimal digits in /etc/machine-id, different on each host", "run systemd-machine-id-setup, then reboot"}
 	}
-	if uuid := strings.ToLower(f.Identity.ProductUUID); slices.Contains(commonUUIDs(), uuid) {
+	if uuid := strings.ToLower(f.Identity.ProductUUID); slices.Contains(CommonUUIDs(), uuid) {
 		return Result{Warn, "the firmware has product_uuid " + uuid + ", as many other machines", "a UUID of this machine in /sys/class/dmi/id/product_uuid",
 			"set the UUID in the firmware, or in the hypervisor's settings of the machine; Kubernetes does not compare it, but storage and licensing programs do"}
 	}
 	return pass("%s", f.Identity.MachineID)
 }
 
-// commonUUIDs are those that vendors leave in the firmware of many machines.
-func commonUUIDs() []string {
+// CommonUUIDs are those that vendors leave in the firmware of many machines.
+func CommonUUIDs() []string {
 	return []string{"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "03000200-0400-0500-0006-000700080009",
 		"00020003-0004-0005-0006-000700080009", "12345678-1234-5678-90ab-cddeefaabbcc"}
 }

@@ -210,12 +210,15 @@ func (p *Package) add(fields []string) error {
 	if c.Name == "" || leftOut.MatchString(c.Name) {
 		return nil
 	}
-	if _, err := nevra.ParseEVR(c.Version); err != nil && c.Op != "" {
-		return err
+	if c.Op != "" && !usableVersion.MatchString(c.Version) {
+		return fmt.Errorf("parse the output of rpm: version %q of %s", c.Version, c.Name)
 	}
 	*list = append(*list, c)
 	return nil
 }
+
+// usableVersion matches a version that the solver can compare: [EPOCH:]VERSION[-RELEASE].
+var usableVersion = regexp.MustCompile(`^([0-9]{1,9}:)?[^-:][^:]*$`)
 
 // leftOut keeps surveys small. Each package requires the same features of rpm, and each kernel
 // provides about 20,000 symbols, which only weak-updates modules require. The solver refuses a

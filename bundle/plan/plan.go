@@ -78,7 +78,7 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 
 // warnOfSurveys prints what is odd about the surveys: the plan can be made in spite of it.
 func warnOfSurveys(surveyed []*preflight.Facts, p ui.Progress) {
-	for _, shared := range preflight.SharedIdentities(surveyed) {
+	for _, shared := range sharedIdentities(surveyed) {
 		p.Say("warning: --facts: %s: make it unique on each server, or remove the survey that is there twice", shared)
 	}
 	for _, f := range surveyed {
