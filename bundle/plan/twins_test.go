@@ -24,7 +24,8 @@ func TestSharedIdentities(t *testing.T) {
 	}{
 		{"none", nil, nil},
 		{"different", []*preflight.Facts{of("a", "1", "x", "02:00:00:00:00:01", "10.0.0.1/24"), of("b", "2", "y", "02:00:00:00:00:02", "10.0.0.2/24")}, nil},
-		{"clones", []*preflight.Facts{of("a", "1", "x", "", ""), of("b", "1", "X", "", ""), of("c", "2", "y", "", "")}, []string{"a and b have the same machine-id 1", "a and b have the same product_uuid x"}},
+		{"clones", []*preflight.Facts{of("a", "1", "x", "", ""), of("b", "1", "X", "", ""), of("c", "2", "y", "", "")},
+			[]string{"a and b have the same machine-id 1", "a and b have the same product_uuid x"}},
 		{"one name", []*preflight.Facts{of("A", "1", "x", "", ""), of("a", "2", "y", "", "")}, []string{"A and a have the same host name a"}},
 		{"one address", []*preflight.Facts{of("a", "1", "", "02:AA:00:00:00:01", "10.0.0.1/24"), of("b", "2", "", "02:aa:00:00:00:01", "10.0.0.1/16")},
 			[]string{"a and b have the same MAC address 02:aa:00:00:00:01", "a and b have the same IP address 10.0.0.1"}},
