@@ -161,7 +161,9 @@ func (calico) traces() Traces {
 
 // needs: Felix exits if rp_filter is loose for all links, because pods could then use addresses of other
 // pods (projectcalico/calico: felix, IgnoreLooseRPF).
-func (calico) needs() Needs { return Needs{LooseForAllFails: true, ByLink: true, FilterAlone: true} }
+func (calico) needs() Needs {
+	return Needs{LooseForAllFails: true, ByLink: true, FilterAlone: true, IPSets: true, Localhost: true}
+}
 
 // ports returns the ports in Calico's system requirements.
 func (calico) ports(c Config) []Port {

@@ -25,6 +25,10 @@ type Needs struct {
 	// for all links is 2. ByLink: it sets the value for all links itself, or accepts no other value.
 	StrictFails, LooseForAllFails, ByLink bool
 
+	// IPSets is true if it uses ipsets in the iptables mode of kube-proxy. Localhost is true if its
+	// probes look up localhost on the host.
+	IPSets, Localhost bool
+
 	// FilterAlone is true if no other program may manage packet filter rules on the host.
 	FilterAlone bool
 }

@@ -26,7 +26,7 @@ type Config struct {
 // Overrides are merged into the configuration that airgap generates: maps key by key, while
 // other values are replaced.
 type Overrides struct {
-	Kubelet              map[string]any    `yaml:"kubelet,omitempty" json:"kubelet,omitempty" jsonschema_description:"Fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1)."`
+	Kubelet              map[string]any    `yaml:"kubelet,omitempty" json:"kubelet,omitempty" jsonschema_description:"Fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1). Without kubeReserved and systemReserved, each new node reserves 280 MiB and 5 % of its memory, and 80 millicores and 1 % of its CPUs, for the kubelet, the runtime and the system. kubeReserved: {} reserves nothing."`
 	KubeProxy            map[string]any    `yaml:"kubeProxy,omitempty" json:"kubeProxy,omitempty" jsonschema_description:"Fields of KubeProxyConfiguration (kubeproxy.config.k8s.io/v1alpha1)."`
 	ClusterConfiguration map[string]any    `yaml:"clusterConfiguration,omitempty" json:"clusterConfiguration,omitempty" jsonschema_description:"Fields of kubeadm's ClusterConfiguration (v1beta4). airgap refuses feature gates that this kubeadm version has removed."`
 	Timeouts             map[string]string `yaml:"timeouts,omitempty" json:"timeouts,omitempty" jsonschema_description:"kubeadm's timeouts for slow machines, for example kubeletHealthCheck: 10m."`

@@ -21,6 +21,7 @@ type Node struct {
 	Workloads    bool
 	ControlPlane bool // the node runs a part of the control plane
 	Runtime      runtime.Config
+	Patches      string // directory with kubeadm's patches for this host; "" for none
 }
 
 // object is a document of kubeadm's configuration. kubeadm's types cannot be imported, and
@@ -73,7 +74,7 @@ func kubeletConfiguration(c Config, f runtime.Facts) object {
 }
 
 func initConfiguration(c Config, n Node) object {
-	return withTimeouts(c, object{
+	return withTimeouts(c, withPatches(object{
 		"apiVersion": kubeadmAPI, "kind": "InitConfiguration",
 		"localAPIEndpoint": localAPIEndpoint(n),
 		"nodeRegistration": nodeRegistration(c, n),
@@ -81,7 +82,7 @@ func initConfiguration(c Config, n Node) object {
 		// Issue creates the join tokens.
 		"bootstrapTokens": []any{object{"ttl": "1s"}},
 		"skipPhases":      []any{"show-join-command"},
-	})
+	}, n))
 }
 
 func clusterConfiguration(c Config, n Node) object {
@@ -111,11 +112,11 @@ func certSANs(c Config, n Node) []any {
 
 // joinConfiguration lets kubeadm join with the node certificate in the kubeconfig file.
 func joinConfiguration(c Config, n Node, kubeconfig string) object {
-	o := withTimeouts(c, object{
+	o := withTimeouts(c, withPatches(object{
 		"apiVersion": kubeadmAPI, "kind": "JoinConfiguration",
 		"nodeRegistration": nodeRegistration(c, n),
 		"discovery":        object{"file": object{"kubeConfigPath": kubeconfig}},
-	})
+	}, n))
 	if n.ControlPlane {
 		o["controlPlane"] = object{"localAPIEndpoint": localAPIEndpoint(n)}
 	}

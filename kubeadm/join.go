@@ -35,7 +35,7 @@ func Join(m Machine, c Config, n Node, material jointoken.JoinMaterial, ticket f
 	return step.Step{
 		Name: "kubeadm", Title: "Join the cluster (kubeadm join)", Settle: nodeSettles,
 		Done: func(ctx context.Context) (bool, error) { return m.nodeHolds(ctx, j.ready) },
-		Plan: func(context.Context) ([]string, error) { return m.planJoin(n, material) },
+		Plan: func(context.Context) ([]string, error) { return m.planJoin(c, n, material) },
 		Run:  j.run,
 		Undo: func(ctx context.Context) error { return m.Leave(ctx) },
 	}
@@ -79,7 +79,7 @@ func (j joining) run(ctx context.Context) error {
 		return err
 	}
 	defer join.stdin.Close()
-	join.prepare = inOrder(func() error { return jointoken.AwaitOldNode(ctx, ticket.Client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
+	join.prepare = inOrder(func() error { return j.m.writeReserved(j.config) }, func() error { return jointoken.AwaitOldNode(ctx, ticket.Client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}
@@ -104,7 +104,12 @@ func inOrder(jobs ...func() error) func() error {
 
 // command prepares all data for the join before it changes anything on this host.
 func (j joining) command(ctx context.Context, t *jointoken.ValidatedToken) (command, error) {
-	text, err := documents(joinConfiguration(j.config, j.node, j.m.Path(jointoken.JoinConf)))
+	n := j.node
+	var err error
+	if n.Patches, err = j.m.patchesFor(j.config); err != nil {
+		return command{}, err
+	}
+	text, err := documents(joinConfiguration(j.config, n, j.m.Path(jointoken.JoinConf)))
 	if err != nil {
 		return command{}, err
 	}

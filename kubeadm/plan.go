@@ -2,6 +2,7 @@ package kubeadm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
@@ -19,12 +20,19 @@ func (m Machine) planInit(c Config, n Node, f runtime.Facts) ([]string, error) {
 	if err != nil || m.finished() {
 		return changes, err
 	}
+	reserve, err := m.planReserved(c)
+	if err != nil {
+		return changes, err
+	}
+	if n.Patches, err = m.patchesFor(c); err != nil {
+		return changes, err
+	}
 	text, err := InitDocuments(c, n, f)
 	if err != nil {
 		return changes, err
 	}
 	file, err := host.PlanFiles(map[string][]byte{m.Path(leave.ConfigFile): text}, 0o600)
-	return append(file, changes...), err
+	return slices.Concat(reserve, file, changes), err
 }
 
 // planNode lists the changes of init and join. They depend on the state of an earlier run.
@@ -51,6 +59,11 @@ func (m Machine) finished() bool {
 	return err == nil && s == node.Ended
 }
 
-func (m Machine) planJoin(n Node, material jointoken.JoinMaterial) ([]string, error) {
-	return m.planNode("join", strings.TrimSpace(fmt.Sprintf("node %s, API server at %s", n.Name, material.APIServer)))
+func (m Machine) planJoin(c Config, n Node, material jointoken.JoinMaterial) ([]string, error) {
+	changes, err := m.planNode("join", strings.TrimSpace(fmt.Sprintf("node %s, API server at %s", n.Name, material.APIServer)))
+	if err != nil || m.finished() {
+		return changes, err
+	}
+	reserve, err := m.planReserved(c)
+	return append(reserve, changes...), err
 }

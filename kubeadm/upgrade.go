@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -96,6 +97,9 @@ func (u Upgrade) verb() string {
 
 func (u Upgrade) run(ctx context.Context) error {
 	m := u.Machine
+	if err := m.updateReserved(u.Config); err != nil {
+		return err
+	}
 	text, err := documents(u.configuration())
 	if err != nil {
 		return err
@@ -158,6 +162,9 @@ func (u Upgrade) configuration() object {
 	how := object{"imagePullPolicy": "IfNotPresent"}
 	if len(u.Config.IgnorePreflightErrors) > 0 {
 		how["ignorePreflightErrors"] = u.Config.IgnorePreflightErrors
+	}
+	if _, err := os.Stat(u.Machine.Path(node.PatchesDir)); err == nil {
+		how["patches"] = object{"directory": u.Machine.Path(node.PatchesDir)}
 	}
 	return withTimeouts(u.Config, object{
 		"apiVersion": kubeadmAPI, "kind": "UpgradeConfiguration",

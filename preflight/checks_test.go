@@ -147,7 +147,7 @@ func TestChecks(t *testing.T) {
 		{"image's machine ID", machineIDs, &Facts{Identity: Identity{MachineID: "uninitialized"}}, Want{}, Fail, "uninitialized"},
 		{"localhost", hostname, &Facts{Host: "localhost.localdomain"}, Want{}, Fail, "localhost"},
 		{"underscore", hostname, &Facts{Host: "bank_01"}, Want{}, Fail, "bank_01"},
-		{"capital letters", hostname, &Facts{Host: "BANK-01.example"}, Want{}, Pass, "BANK-01"},
+		{"capital letters", hostname, &Facts{Host: "BANK-01.example"}, Want{}, Warn, "BANK-01"},
 		{"64 letters", hostname, &Facts{Host: strings.Repeat("a", 64)}, Want{}, Fail, "aaa"},
 		{"loopback name, no address given", hostsFile, &Facts{Host: "b", Hosts: []HostsEntry{{"127.0.1.1", []string{"b"}}}}, Want{}, Fail, "127.0.1.1"},
 		{"another address", hostsFile, &Facts{Host: "b", Hosts: []HostsEntry{{"10.0.0.2", []string{"b"}}}}, Want{NodeAddress: "10.0.0.1"}, Warn, "10.0.0.2"},

@@ -65,7 +65,9 @@ type Facts struct {
 	Security     Security         `yaml:"security" json:"security"`
 	Audit        Audit            `yaml:"audit" json:"audit"`
 	Umask        Umask            `yaml:"umask" json:"umask"`
-	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"` // the surveyed units that exist
+	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"`         // the surveyed units that exist
+	UnitFiles    []UnitFile       `yaml:"unitFiles,omitempty" json:"unitFiles,omitempty"` // that change how the kubelet and the runtime start
+	Programs     Programs         `yaml:"programs" json:"programs"`
 	Runtimes     Runtimes         `yaml:"runtimes" json:"runtimes"`
 	Leftovers    []Leftover       `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`
 	Certificates []Certificate    `yaml:"certificates,omitempty" json:"certificates,omitempty"`
@@ -77,6 +79,9 @@ type Facts struct {
 	Tools        []string         `yaml:"tools,flow,omitempty" json:"tools,omitempty"`            // the surveyed programs that exist
 	Frozen       []Frozen         `yaml:"frozen,omitempty" json:"frozen,omitempty"`
 	Packages     []Package        `yaml:"packages" json:"packages"`
+	// OddPackages are the names of installed packages with data that cannot be used. Packages does not
+	// have them.
+	OddPackages []string `yaml:"oddPackages,omitempty" json:"oddPackages,omitempty"`
 	// InstalledByAirgap are the packages that airgap has installed on the host.
 	InstalledByAirgap []nevra.Text `yaml:"brought,omitempty" json:"brought,omitempty"`
 	// Streams has the enabled dnf stream of each module; "" for a disabled module.
@@ -104,7 +109,7 @@ func (f *Facts) Write(w io.Writer) error {
 // ReadFacts reads the output of Write. Facts with a newer schema are an error.
 func ReadFacts(r io.Reader) (*Facts, error) {
 	var f Facts
-	if err := yaml.NewDecoder(r).Decode(&f); err != nil {
+	if err := yaml.NewDecoder(io.LimitReader(r, maxSurvey)).Decode(&f); err != nil {
 		return nil, fmt.Errorf("read facts: %w", err)
 	}
 	if f.Schema < 1 || f.Schema > Schema {

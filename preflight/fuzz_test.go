@@ -24,7 +24,7 @@ func FuzzPackages(f *testing.F) {
 	f.Add(rpmOutput)
 	f.Add("N\ta\t0\t1\t1\tnoarch\nP\t(a = 1\t\t\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		packages, err := parsePackages(text)
+		packages, _, err := parsePackages(text)
 		if err != nil {
 			return
 		}
@@ -85,7 +85,11 @@ func FuzzMount(f *testing.F) {
 
 // FuzzSurvey: a survey can be damaged on its way. The facts from it can be written and read.
 func FuzzSurvey(f *testing.F) {
-	f.Add(append(readRecording(f, "rocky9"), "-- end/ --\n"...))
+	for _, name := range []string{"rocky9", "rocky8-once-a-node", "rocky9-unprivileged"} {
+		f.Add(append(readRecording(f, name), "-- end/ --\n"...))
+	}
+	f.Add([]byte("-- fs/etc/systemd/system/kubelet.service.d/a.conf --\nEnvironment=\"A=\xff\" \\\n-- fs/proc/sys/net/ipv4/ip_local_port_range --\n-1 99999999999999999999\n" +
+		"-- fs/proc/sys/net/ipv4/ip_local_reserved_ports --\n0-4294967296\n-- run/rpm -qa --\nN\t\xff\n-- end/ --\n"))
 	f.Add([]byte("-- fs/etc/os-release --\nID=rocky\n-- fs/../x --\n-- end/ --\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		facts, err := ReadSurvey(t.Context(), bytes.NewReader(text))
@@ -96,8 +100,32 @@ func FuzzSurvey(f *testing.F) {
 		if err := facts.Write(&written); err != nil {
 			t.Fatal(err)
 		}
+		if written.Len() > 10*len(text)+1<<16 {
+			t.Errorf("%d bytes of facts from a survey of %d bytes", written.Len(), len(text))
+		}
 		if _, err := ReadFacts(&written); err != nil {
 			t.Error(err)
+		}
+		uses := Want{Ports: controlPlanePorts(), NodePorts: [][2]int{{30000, 32767}}, NodeAddress: "10.20.0.11", PortsFile: "/etc/a.conf", SysctlFile: "/etc/b.conf"}
+		if _, err := Run(t.Context(), facts, uses, Choice{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// FuzzUnitSettings: the settings of any file have its lines in their order, and bounded text.
+func FuzzUnitSettings(f *testing.F) {
+	f.Add("[Service]\nEnvironment=\"A=b\" \\\n  KUBELET_X=y\nExecStart=\n")
+	f.Add("\\\n\\\n\\")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, settings := range [][]UnitSetting{unitSettings(text), environmentSettings(text)} {
+			last := 0
+			for _, s := range settings {
+				if s.Line < last || s.Line > strings.Count(text, "\n")+1 || len(s.Text) > len(text)+maxUnitValue+10 {
+					t.Errorf("%q gives %+v", text, s)
+				}
+				last = s.Line
+			}
 		}
 	})
 }

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"reflect"
 	"slices"
 	"strings"
-	"sync"
+	"time"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -20,7 +21,7 @@ type probe struct {
 }
 
 // probes run in parallel, because some are slow (the RPM database, a D-Bus call). No two of them
-// write the same field.
+// write the same field, and none reads the field of another one.
 func probes() []probe {
 	return []probe{
 		{"os", readOS}, {"kernel", readKernel}, {"nextKernel", readNextKernel}, {"modules", readModules}, {"init", readInit},
@@ -32,30 +33,77 @@ func probes() []probe {
 		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
-		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask},
+		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask}, {"unitFiles", readUnitFiles}, {"programs", readPrograms},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},
 		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readInstalledByAirgap}, {"streams", readStreams},
 	}
 }
 
+// probeLimit is the time in which a probe must answer. rpm takes the longest: seconds, and up to a
+// minute on a slow disk.
+const probeLimit = 2 * time.Minute
+
 // Gather reads the facts of a host, and lists unreadable ones in Facts.Unknown. The only error is
 // the one of ctx.
 func Gather(ctx context.Context, h host.Host) (*Facts, error) {
+	return gatherWithin(ctx, h, probeLimit)
+}
+
+// gatherWithin does not wait for a probe that hangs, such as a read from a dead NFS server: its
+// fact is unknown, and the others are not.
+func gatherWithin(ctx context.Context, h host.Host, limit time.Duration) (*Facts, error) {
 	f := &Facts{Schema: Schema}
 	r := reader{host: h, fs: h.FS()}
 	list := probes()
-	errs := make([]error, len(list))
-	var wait sync.WaitGroup
+	answers := make([]<-chan answer, len(list))
 	for i, p := range list {
-		wait.Go(func() { errs[i] = p.read(ctx, r, f) })
+		answers[i] = p.start(ctx, r, limit)
 	}
-	wait.Wait()
-	for i, err := range errs {
-		if err != nil {
-			f.Unknown = append(f.Unknown, Unknown{list[i].fact, err.Error()})
+	for i, p := range list {
+		got := <-answers[i]
+		merge(reflect.ValueOf(f).Elem(), reflect.ValueOf(got.facts).Elem())
+		if got.err != nil {
+			f.Unknown = append(f.Unknown, Unknown{p.fact, got.err.Error()})
 		}
 	}
 	return f, ctx.Err()
+}
+
+// answer has the facts of one probe.
+type answer struct {
+	facts *Facts
+	err   error
+}
+
+// start runs the probe. A read that hangs in the kernel cannot be ended: the probe then has facts
+// of its own, which nothing else uses.
+func (p probe) start(ctx context.Context, r reader, limit time.Duration) <-chan answer {
+	answers := make(chan answer, 2)
+	limited, cancel := context.WithTimeout(ctx, limit)
+	go func() {
+		facts := &Facts{}
+		err := p.read(limited, r, facts)
+		answers <- answer{facts, err}
+		cancel()
+	}()
+	go func() {
+		<-limited.Done()
+		answers <- answer{&Facts{}, fmt.Errorf("no answer within %s: a command or a file system of the host hangs", limit)}
+	}()
+	return answers
+}
+
+// merge sets the fields that one probe has read. Two probes can fill in parts of the same struct.
+func merge(into, from reflect.Value) {
+	for i := range from.NumField() {
+		field := from.Field(i)
+		switch {
+		case field.Kind() == reflect.Struct && field.Type().PkgPath() == reflect.TypeFor[Facts]().PkgPath():
+			merge(into.Field(i), field)
+		case !field.IsZero():
+			into.Field(i).Set(field)
+		}
+	}
 }
 
 // reader is the host as the probes see it.

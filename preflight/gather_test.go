@@ -1,10 +1,17 @@
 package preflight
 
 import (
+	"context"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // TestDanglingLinks: a hardening script removes /etc/sysctl.conf, but not the link to it,
@@ -32,4 +39,58 @@ func TestDanglingLinks(t *testing.T) {
 	if f.sysctl(forwardingParameter).Boot != "0" || len(f.Boot.Blocked) != 1 || f.Boot.Blocked[0].Module != "vxlan" || f.Umask.Units != "0077" || f.Umask.Own["crio"] != "0027" {
 		t.Errorf("%v, %v, %+v", f.Sysctls, f.Boot.Blocked, f.Umask)
 	}
+}
+
+// hanging is a host on which a file cannot be read and a command does not end.
+type hanging struct {
+	host.Host
+	file, command string
+	released      <-chan struct{}
+}
+
+func (h hanging) FS() fs.FS { return hangingFS{h.Host.FS(), h} }
+
+func (h hanging) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
+	if cmd.Name == h.command {
+		<-h.released // also ignores ctx
+	}
+	return h.Host.Run(ctx, cmd)
+}
+
+type hangingFS struct {
+	fs.FS
+	of hanging
+}
+
+func (h hangingFS) ReadFile(name string) ([]byte, error) {
+	if name == h.of.file {
+		<-h.of.released
+	}
+	return fs.ReadFile(h.FS, name)
+}
+
+func (h hangingFS) Stat(name string) (fs.FileInfo, error)      { return fs.Stat(h.FS, name) }
+func (h hangingFS) ReadDir(name string) ([]fs.DirEntry, error) { return fs.ReadDir(h.FS, name) }
+
+// TestGatherDoesNotHang: a probe that hangs is unknown by its name. All other facts are as always.
+func TestGatherDoesNotHang(t *testing.T) {
+	released := make(chan struct{})
+	defer close(released)
+	facts, err := gatherWithin(t.Context(), hanging{loadHost(t, "rocky9"), "etc/resolv.conf", "df", released}, 500*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unknown []string
+	for _, u := range facts.Unknown {
+		unknown = append(unknown, u.Fact)
+		if !strings.Contains(u.Reason, "no answer within 500ms") {
+			t.Errorf("%s: %s", u.Fact, u.Reason)
+		}
+	}
+	if !slices.Equal(unknown, []string{"filesystems", "resolv"}) {
+		t.Errorf("unknown: %q", unknown)
+	}
+	whole := gather(t, "rocky9")
+	whole.Unknown, whole.Filesystems, whole.Resolv, facts.Unknown = nil, nil, Resolv{}, nil
+	sameFacts(t, facts, whole)
 }

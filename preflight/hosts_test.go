@@ -78,11 +78,9 @@ func TestRecordedHosts(t *testing.T) {
 		Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", NodeAddress: "10.20.0.11",
 		PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/12", Network: network("flannel"), Ports: append(controlPlanePorts(), workerPorts()...),
 		StoreBytes: 2 * gigabyte, ImageBytes: 3 * gigabyte, Packages: []string{"kubelet", "kubeadm", "conntrack-tools", "iptables-nft", "socat"},
-		BundleCreated: time.Unix(1_790_000_000, 0),
-		SysctlFile:    "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(), Nodes: 3,
+		BundleCreated: time.Unix(1_790_000_000, 0), SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(), Nodes: 3,
 		Sysctls: []BootSysctl{
-			{"net.ipv4.ip_forward", 1, false}, {"net.bridge.bridge-nf-call-ip6tables", 1, false},
-			{"fs.inotify.max_user_instances", 8192, true}, {"fs.inotify.max_user_watches", 524288, true},
+			{"net.ipv4.ip_forward", 1, false}, {"net.bridge.bridge-nf-call-ip6tables", 1, false}, {"fs.inotify.max_user_instances", 8192, true}, {"fs.inotify.max_user_watches", 524288, true},
 		},
 	}
 	asked := Asked{EtcdDisk: 2 * time.Millisecond, EtcdDiskOutcome: OutcomeOf(nil), Transaction: OutcomeOf(nil)}
@@ -125,7 +123,7 @@ func TestRecordedHosts(t *testing.T) {
 			asked: func(a *Asked) {
 				a.Transaction = OutcomeOf(errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft"))
 			},
-			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "ports-free", "packages"},
+			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "resolv-conf", "ports-free", "packages"},
 		},
 		{
 			host: "rocky9-unprivileged",
@@ -141,6 +139,14 @@ func TestRecordedHosts(t *testing.T) {
 			host:   "rhel9-cis",
 			change: func(w *Want) { w.Packages = append(w.Packages, "container-selinux") },
 			fails:  []string{"inotify"},
+		},
+		{
+			host: "rocky8-once-a-node",
+			change: func(w *Want) {
+				w.OS, w.Network, w.NodePorts = "el8", network("calico"), [][2]int{{30000, 32767}}
+				w.Sysctls = append(w.Sysctls, BootSysctl{"net.ipv4.neigh.default.gc_thresh3", 2048, true})
+			},
+			fails: []string{"kernel-modules", "hosts-file", "unit-files", "program-path", "nm-cloud-setup", "proxy-env", "resolv-conf"},
 		},
 		{host: "rocky8-fips", change: func(w *Want) { w.OS = "el8" }},
 		{

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -41,7 +42,17 @@ func judgeMachineID(f *Facts, _ *Want) Result {
 		}
 		return Result{Fail, found, "32 hexadecimal digits in /etc/machine-id, different on each host", "run systemd-machine-id-setup, then reboot"}
 	}
+	if uuid := strings.ToLower(f.Identity.ProductUUID); slices.Contains(CommonUUIDs(), uuid) {
+		return Result{Warn, "the firmware has product_uuid " + uuid + ", as many other machines", "a UUID of this machine in /sys/class/dmi/id/product_uuid",
+			"set the UUID in the firmware, or in the hypervisor's settings of the machine; Kubernetes does not compare it, but storage and licensing programs do"}
+	}
 	return pass("%s", f.Identity.MachineID)
+}
+
+// CommonUUIDs are those that vendors leave in the firmware of many machines.
+func CommonUUIDs() []string {
+	return []string{"00000000-0000-0000-0000-000000000000", "ffffffff-ffff-ffff-ffff-ffffffffffff", "03000200-0400-0500-0006-000700080009",
+		"00020003-0004-0005-0006-000700080009", "12345678-1234-5678-90ab-cddeefaabbcc"}
 }
 
 var hostname = Check{
@@ -61,6 +72,8 @@ func judgeHostname(f *Facts, _ *Want) Result {
 		return Result{Fail, f.Host, "a unique name", "run hostnamectl set-hostname NAME"}
 	case len(name) > 63 || !nodeName.MatchString(name):
 		return Result{Fail, f.Host, want, "run hostnamectl set-hostname NAME"}
+	case name != f.Host:
+		return Result{Warn, f.Host, name, "run hostnamectl set-hostname " + name + ": the kubelet names the node in lower case, and programs that compare the names find no node"}
 	default:
 		return pass("%s", f.Host)
 	}

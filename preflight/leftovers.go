@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"context"
+	"slices"
 	"strings"
 )
 
@@ -18,8 +19,11 @@ func blockingLeftovers() []string {
 }
 
 func untidyLeftovers() []string {
-	return []string{"var/lib/kubelet/config.yaml", "var/lib/rancher/k3s", "var/lib/rancher/rke2", "var/lib/k0s"}
+	return []string{"var/lib/kubelet/config.yaml", "var/lib/kubelet/kubeadm-flags.env", "etc/kubernetes/kubelet", "etc/kubernetes/config", "root/.kube/config", "var/lib/rancher/k3s", "var/lib/rancher/rke2", "var/lib/k0s"}
 }
+
+// cniDir is the directory from which the runtime takes the first file as the pod network.
+const cniDir = "etc/cni/net.d"
 
 // leftoverDir is a directory that may exist, but must be empty.
 type leftoverDir struct {
@@ -30,7 +34,7 @@ type leftoverDir struct {
 func leftoverDirs() []leftoverDir {
 	return []leftoverDir{
 		{"etc/kubernetes/manifests", ".yaml", true}, {"var/lib/etcd", "", true},
-		{"etc/cni/net.d", "", false}, {"var/lib/cni/networks", "", false}, {"var/lib/kubelet/pods", "", false},
+		{cniDir, "", false}, {"var/lib/cni/networks", "", false}, {"var/lib/kubelet/pods", "", false},
 	}
 }
 
@@ -67,12 +71,20 @@ func readLeftoverDirs(r reader, f *Facts) error {
 		if name := firstLeftover(names, dir.suffix); name != "" {
 			f.addLeftovers([]string{dir.path + "/" + name}, dir.blocks)
 		}
+		if dir.path != cniDir {
+			continue
+		}
+		for _, name := range names {
+			if strings.Contains(name, "podman") && strings.Contains(name, ".conf") {
+				f.addLeftovers([]string{cniDir + "/" + name}, false)
+			}
+		}
 	}
 	return nil
 }
 
 // firstLeftover ignores files that belong to no cluster: podman's configuration in the CNI
-// directory, and lost+found of a separate file system.
+// directory, which is a leftover of its own, and lost+found of a separate file system.
 func firstLeftover(names []string, suffix string) string {
 	for _, name := range names {
 		if strings.HasSuffix(name, suffix) && !strings.Contains(name, "podman") && name != "lost+found" {
@@ -95,6 +107,11 @@ func readLeftoverLinks(r reader, f *Facts) error {
 		}
 	}
 	return nil
+}
+
+// isPodmans reports whether podman has made the leftover.
+func isPodmans(path string) bool {
+	return strings.HasPrefix(path, "/"+cniDir+"/") && strings.Contains(path, "podman")
 }
 
 var oldCluster = Check{
@@ -126,8 +143,14 @@ func judgeLeftovers(f *Facts, w *Want) Result {
 	case len(blocking) > 0:
 		return Result{Fail, strings.Join(append(blocking, untidy...), ", "), want,
 			"if the old cluster is no longer needed: run airgap reset (or kubeadm reset, or the other distribution's uninstaller), then reboot"}
-	case len(untidy) > 0:
+	case len(untidy) > 0 && !slices.ContainsFunc(untidy, isPodmans):
 		return Result{Warn, strings.Join(untidy, ", "), want, "remove them with airgap reset, then reboot"}
+	case len(untidy) > 0:
+		fix := "move podman's file to another directory, and set network_config_dir in /etc/containers/containers.conf to it: until the pod network is there, the runtime would connect pods to podman's bridge"
+		if !isPodmans(untidy[0]) || len(untidy) > 1 {
+			fix += "; remove the others with airgap reset, then reboot"
+		}
+		return Result{Warn, strings.Join(untidy, ", "), want, fix}
 	default:
 		return pass("none")
 	}

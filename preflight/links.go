@@ -48,7 +48,8 @@ func parseLinks(text string) ([]Link, error) {
 			if a.Local == "" { // ip prints empty objects for filtered addresses
 				continue
 			}
-			prefix, err := netip.ParsePrefix(fmt.Sprintf("%s/%d", a.Local, a.Length))
+			local, _, _ := strings.Cut(a.Local, "%") // an IPv6 address may have a zone
+			prefix, err := netip.ParsePrefix(fmt.Sprintf("%s/%d", local, a.Length))
 			if err != nil {
 				return nil, fmt.Errorf("parse the output of ip address: %w", err)
 			}

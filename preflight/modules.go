@@ -39,6 +39,8 @@ func moduleOptions() map[string]string {
 		// Before Linux 5.2, and so in Enterprise Linux 8, MASQUERADE is in an IPv4 module.
 		"ipt_MASQUERADE": "IP_NF_TARGET_MASQUERADE",
 		"vxlan":          "VXLAN",
+		"ip_set":         "IP_SET",
+		"xt_set":         "NETFILTER_XT_SET",
 		"nouveau":        "DRM_NOUVEAU", // must not be loaded on a GPU node
 	}
 }

@@ -147,7 +147,7 @@ func (m moduleFaults) report(when, otherwise string, found, fix *[]string) {
 // packages before it loads modules. In Enterprise Linux 10 kernel-modules-extra of the running
 // kernel has these modules (kops#18724).
 func (w *Want) bundlesModule(kernel string, names []string) bool {
-	extra := []string{"br_netfilter", "nft_compat", "xt_comment", "xt_MASQUERADE"}
+	extra := []string{"br_netfilter", "nft_compat", "xt_comment", "xt_MASQUERADE", "ip_set", "xt_set"}
 	return slices.Contains(w.ModulesExtra, kernel) && slices.ContainsFunc(names, func(n string) bool { return slices.Contains(extra, n) })
 }
 
@@ -160,10 +160,18 @@ func neededModules(w *Want) [][]string {
 	if w.ProxyMode != "nftables" || w.Network.Iptables {
 		needed = append(needed, []string{"nft_compat"}, []string{"xt_comment"}, []string{"xt_MASQUERADE", "ipt_MASQUERADE"})
 	}
+	if w.Network.IPSets && w.ProxyMode != "nftables" {
+		needed = append(needed, []string{"ip_set"}, []string{"xt_set"})
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.Network.Modules)) {
 		needed = append(needed, []string{name})
 	}
 	return needed
+}
+
+// surveyed reports whether the facts have one of the modules: an older survey does not have all.
+func (f *Facts) surveyed(names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool { return f.Modules[name] != "" })
 }
 
 // best is the best state among the modules.

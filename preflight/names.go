@@ -11,6 +11,9 @@ import (
 type Resolv struct {
 	Nameservers []string `yaml:"nameservers,omitempty" json:"nameservers,omitempty"`
 	Search      []string `yaml:"search,omitempty" json:"search,omitempty"`
+	// Upstream are the name servers that systemd-resolved itself asks. kubeadm gives this file to the
+	// kubelet if systemd-resolved runs.
+	Upstream []string `yaml:"upstream,omitempty" json:"upstream,omitempty"`
 }
 
 // HostsEntry is a line of /etc/hosts.
@@ -21,9 +24,17 @@ type HostsEntry struct {
 
 func readResolv(_ context.Context, r reader, f *Facts) error {
 	text, err := r.optional("etc/resolv.conf")
+	if err != nil {
+		return err
+	}
 	f.Resolv = parseResolv(text)
+	text, err = r.optional(resolvedFile)
+	f.Resolv.Upstream = parseResolv(text).Nameservers
 	return err
 }
+
+// resolvedFile has the name servers that systemd-resolved asks.
+const resolvedFile = "run/systemd/resolve/resolv.conf"
 
 func parseResolv(text string) Resolv {
 	var resolv Resolv
@@ -60,8 +71,8 @@ func parseHosts(text string) []HostsEntry {
 }
 
 var hostsFile = Check{
-	ID: "hosts-file", Title: "/etc/hosts has the right address for the host name", Source: "airgap: a loopback address would be advertised",
-	Breaks: "The node would advertise a loopback address, and no other host could reach it.",
+	ID: "hosts-file", Title: "/etc/hosts has the right addresses for the host name and localhost", Source: "airgap: a loopback address would be advertised; projectcalico/calico: probes of calico-node use localhost",
+	Breaks: "The node would advertise a loopback address, and no other host could reach it. Without a line for localhost, probes of Calico and of other pods on the host network fail.",
 	Needs:  []string{"hosts", "kernel"}, Run: judgeHosts,
 }
 
@@ -82,6 +93,29 @@ func judgeHosts(f *Facts, w *Want) Result {
 			return Result{Warn, f.Host + " is " + e.Address, w.NodeAddress, "correct /etc/hosts, or the node's address in airgap.yaml"}
 		}
 	}
+	return f.judgeLocalhost(w)
+}
+
+// judgeLocalhost: pods on the host network get a copy of /etc/hosts. Without a line, their programs
+// ask a name server for localhost.
+func (f *Facts) judgeLocalhost(w *Want) Result {
+	loopback := false
+	for _, e := range f.Hosts {
+		if !slices.Contains(e.Names, "localhost") {
+			continue
+		}
+		if !isLoopback(e.Address) {
+			return Result{Fail, "localhost is " + e.Address, "127.0.0.1", "remove localhost from the line of " + e.Address + " in /etc/hosts"}
+		}
+		loopback = true
+	}
+	if !loopback {
+		r := Result{Warn, "/etc/hosts has no line for localhost", "127.0.0.1 localhost", "add the line 127.0.0.1 localhost to /etc/hosts"}
+		if w.Network.Localhost {
+			r.Status = Fail
+		}
+		return r
+	}
 	return pass("no wrong line")
 }
 
@@ -100,12 +134,28 @@ func judgeResolv(f *Facts, w *Want) Result {
 	case len(servers) == 0:
 		return Result{Fail, "none in /etc/resolv.conf", "the site's name servers", "add the site's name servers, or set kubernetes.dns: none in airgap.yaml: CoreDNS does not start without a server to forward to"}
 	case slices.ContainsFunc(servers, isLoopback):
-		return Result{Warn, list, "servers that pods can also reach", "set resolvConf of the kubelet to the file with the real servers: CoreDNS would query itself in a loop"}
+		return f.judgeLoopback(w, list)
 	case len(servers) > 3:
 		return Result{Warn, list, "at most 3", "keep at most three: the resolver and the kubelet use only the first three"}
 	default:
 		return pass("%s", list)
 	}
+}
+
+// judgeLoopback fails for a name server on the host itself: in a pod the address is the pod's own,
+// and CoreDNS exits with "Loop detected". kubeadm reads the real servers of systemd-resolved.
+func (f *Facts) judgeLoopback(w *Want, list string) Result {
+	const want = "servers that pods can also reach"
+	switch {
+	case w.NoDNS:
+		return pass("%s; CoreDNS does not forward", list)
+	case w.ResolvConf != "":
+		return pass("%s; the kubelet uses %s", list, w.ResolvConf)
+	case f.unit("systemd-resolved.service").Active() && len(f.Resolv.Upstream) > 0 && !slices.ContainsFunc(f.Resolv.Upstream, isLoopback):
+		return pass("%s; kubeadm gives the servers of systemd-resolved to the kubelet: %s", list, strings.Join(f.Resolv.Upstream, ", "))
+	}
+	return Result{Fail, list + " in /etc/resolv.conf", want, "set kubernetes.overrides.kubelet.resolvConf in airgap.yaml to a file with the real servers " +
+		"(with dns=dnsmasq: /run/NetworkManager/no-stub-resolv.conf), or write the real servers to /etc/resolv.conf: CoreDNS would query itself in a loop"}
 }
 
 func isLoopback(text string) bool {

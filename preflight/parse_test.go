@@ -4,6 +4,7 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 
 	"airgap.dev/airgap/internal/nextboot"
@@ -123,7 +124,7 @@ func TestParseLinks(t *testing.T) {
 
 func TestParseResolvAndHosts(t *testing.T) {
 	resolv := parseResolv("; old\ndomain a.example\nsearch b.example c.example\nnameserver 10.0.0.1\nnameserver\noptions timeout:1\n")
-	if !reflect.DeepEqual(resolv, Resolv{[]string{"10.0.0.1"}, []string{"b.example", "c.example"}}) {
+	if !reflect.DeepEqual(resolv, Resolv{Nameservers: []string{"10.0.0.1"}, Search: []string{"b.example", "c.example"}}) {
 		t.Errorf("parseResolv = %+v", resolv)
 	}
 	hosts := parseHosts("#10.0.0.9 no\n10.0.0.1\ta b # c\n10.0.0.2\n")
@@ -154,7 +155,7 @@ const rpmOutput = "N\txtest\t2\t1.0\t1.el9\tnoarch\n" +
 	"N\tgpg-pubkey\t0\t1\t2\t(none)\n"
 
 func TestParsePackages(t *testing.T) {
-	packages, err := parsePackages(rpmOutput)
+	packages, _, err := parsePackages(rpmOutput)
 	if err != nil || len(packages) != 2 {
 		t.Fatalf("parsePackages = %+v, %v", packages, err)
 	}
@@ -167,10 +168,45 @@ func TestParsePackages(t *testing.T) {
 	if !reflect.DeepEqual(packages[1], want) {
 		t.Errorf("parsePackages gave\n%+v, want\n%+v", packages[1], want)
 	}
-	for _, bad := range []string{"P\tx\t\t\n", "N\tx\n", "N\ta\t0\t1\t1\tnoarch\nX\ty\n", "N\ta\t0\t1\t1\tnoarch\nP\ty\n", "error: no database\n", "\n"} {
-		if got, err := parsePackages(bad); err == nil {
+	for _, bad := range []string{"P\tx\t\t\n", "error: no database\n", "\n", ""} {
+		if got, _, err := parsePackages(bad); err == nil {
 			t.Errorf("parsePackages(%q) = %+v and no error", bad, got)
 		}
+	}
+}
+
+// TestOddPackages: a package with data that cannot be used is left out and named. The others stay.
+func TestOddPackages(t *testing.T) {
+	const good = "N\tbash\t0\t5.1\t1.el9\tx86_64\nP\tbash\t=\t5.1-1.el9\n"
+	for _, test := range []struct{ odd, name string }{
+		{"N\tagent\n", "agent"},
+		{"N\tagent\tx\t1\t1\tnoarch\nP\tagent\t\t\n", "agent"},
+		{"N\tagent\t(none)\t1\t1\tnoarch\n", "agent"},
+		{"N\tagent\t99999999999999999999\t1\t1\ti386\n", "agent"},
+		{"N\tag ent\t0\t1\t1\tnoarch\n", "ag ent"},
+		{"N\tag\xff\t0\t1\t1\tnoarch\n", "ag"},
+		{"N\t\t0\t1\t1\tnoarch\n", "a package without a name"},
+		{"N\tagent\t0\t\t\tnoarch\n", "agent"},
+		{"N\tagent\t0\t1\t1\tnoarch\nX\ty\n", "agent"},
+		{"N\tagent\t0\t1\t1\tnoarch\nP\ty\n", "agent"},
+		{"N\tagent\t0\t1\t1\tnoarch\nR\ta\t=\tx:1\n", "agent"},
+		{"N\tagent\t0\t1\n1\t1\tnoarch\n", "agent"},
+		{"N\t" + strings.Repeat("a", 500) + "\n", strings.Repeat("a", 100)},
+	} {
+		for _, text := range []string{good + test.odd, test.odd + good} {
+			packages, odd, err := parsePackages(text)
+			if err != nil || len(packages) != 1 || packages[0].Name != "bash" || len(packages[0].Provides) != 1 || !reflect.DeepEqual(odd, []string{test.name}) {
+				t.Errorf("%q: %+v, %q, %v", text, packages, odd, err)
+			}
+		}
+	}
+	_, odd, err := parsePackages(good + strings.Repeat("N\tagent\n", 1000))
+	if err != nil || len(odd) != maxOddPackages+1 || odd[maxOddPackages] != "980 more" {
+		t.Errorf("%q, %v", odd, err)
+	}
+	signed := "N\tacme-monitor\t0\t1.0_beta~2\t1\ti386\nP\tacme-monitor(x86-32)\t=\t1.0_beta~2-1\n"
+	if packages, odd, err := parsePackages(signed); err != nil || len(packages) != 1 || odd != nil {
+		t.Errorf("a 32-bit package: %+v, %q, %v", packages, odd, err)
 	}
 }
 

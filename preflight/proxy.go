@@ -3,6 +3,7 @@ package preflight
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -69,7 +70,7 @@ func readProxies(_ context.Context, r reader, f *Facts) error {
 var proxyEnv = Check{
 	ID: "proxy-env", Title: "The cluster's addresses bypass the proxy", Source: "kubeadm HTTPProxyCheck",
 	Breaks: "The kubelet or kubectl sends requests for the API server to a proxy, and the proxy cannot reach it.",
-	Needs:  []string{"proxies", "manager"}, Run: judgeProxies,
+	Needs:  []string{"proxies", "manager", "unitFiles"}, Run: judgeProxies,
 }
 
 // judgeProxies fails if the kubelet would use the proxy from systemd's environment. The unit of
@@ -82,13 +83,15 @@ func judgeProxies(f *Facts, w *Want) Result {
 			files = append(files, p.File)
 		}
 	}
+	managers, own, from := f.kubeletProxies()
 	for _, environment := range []struct {
 		status    Status
 		variables map[string]string
 		where     string
 		fix       string
 	}{
-		{Fail, f.Manager.Proxy, "systemd's environment", "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"},
+		{Fail, own, from, "there, then systemctl daemon-reload"},
+		{Fail, managers, "systemd's environment", "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"},
 		{Warn, shells, strings.Join(files, ", "), "there"},
 	} {
 		if through := throughProxy(environment.variables, w); len(through) > 0 {
@@ -96,10 +99,56 @@ func judgeProxies(f *Facts, w *Want) Result {
 				"no proxy for the cluster's addresses", "add to no_proxy " + environment.fix + ": " + strings.Join(through, ",")}
 		}
 	}
-	if len(files)+len(f.Manager.Proxy) > 0 {
+	if len(files)+len(managers)+len(own) > 0 {
 		return pass("none for the cluster's addresses")
 	}
 	return pass("none")
+}
+
+// kubeletProxies returns the proxy variables that the kubelet gets from systemd, the ones that its
+// files set, and the place of the latter. UnsetEnvironment removes a variable in any case
+// (systemd.exec(5)). An empty Environment= resets the earlier ones.
+func (f *Facts) kubeletProxies() (managers, own map[string]string, from string) {
+	managers, own = maps.Clone(f.Manager.Proxy), map[string]string{}
+	var unset []string
+	for _, u := range f.UnitFiles {
+		if u.Unit != "kubelet" && (u.Unit != "service" || f.Systemd != 0 && f.Systemd < serviceDropInsFrom) {
+			continue
+		}
+		for _, s := range u.Settings {
+			key, value, _ := strings.Cut(s.Text, "=")
+			switch {
+			case key == "UnsetEnvironment":
+				unset = append(unset, strings.Fields(value)...)
+			case key == "Environment" && value == "":
+				clear(own)
+			case key == "Environment" || u.Kind == environmentFile && isProxy(key):
+				if u.Kind == environmentFile {
+					value = s.Text
+				}
+				for word := range strings.FieldsSeq(value) {
+					if name, proxy, _ := strings.Cut(word, "="); isProxy(name) {
+						own[name] = strings.Trim(proxy, `"'`)
+						if !strings.EqualFold(name, "no_proxy") {
+							from = u.at(s)
+						}
+					}
+				}
+			}
+		}
+	}
+	for _, name := range unset {
+		delete(managers, name)
+		delete(own, name)
+	}
+	if own["no_proxy"]+own["NO_PROXY"] == "" { // the kubelet also gets systemd's exceptions
+		for name, value := range managers {
+			if strings.EqualFold(name, "no_proxy") {
+				own[name] = value
+			}
+		}
+	}
+	return managers, own, from
 }
 
 // throughProxy lists the cluster's addresses for which these variables set a proxy.

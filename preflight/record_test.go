@@ -104,7 +104,11 @@ func kept(name, text string) string {
 	case name == kubeletClient:
 		return certificateBlocks(text)
 	case slices.Contains(serviceDropIns(), path.Dir(name)):
-		return only(unitUmask)
+		return atLines(unitSettings(text))
+	case slices.Contains(kubeletEnvironments(), name):
+		return atLines(environmentSettings(text))
+	case name == crictlFile:
+		return only(crictlEndpoint)
 	case name == "etc/environment" || strings.HasPrefix(name, profiles+"/"):
 		return withoutPassword(only(proxyLine))
 	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):
@@ -149,4 +153,17 @@ func (f recordingFS) ReadDir(name string) ([]fs.DirEntry, error) {
 		f.r.add("fs/"+name+"/"+e.Name(), "")
 	}
 	return entries, err
+}
+
+// atLines writes settings at their lines.
+func atLines(settings []UnitSetting) string {
+	var text strings.Builder
+	line := 1
+	for _, s := range settings {
+		for ; line < s.Line; line++ {
+			text.WriteByte('\n')
+		}
+		text.WriteString(s.Text)
+	}
+	return text.String()
 }

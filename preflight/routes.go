@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
+	"regexp"
 	"strings"
 )
 
@@ -30,6 +31,10 @@ func readRoutes(ctx context.Context, r reader, f *Facts) error {
 	return nil
 }
 
+// routeType matches a type that ip up to 5.9 prints without a key, such as "unreachable" for the
+// routes that Enterprise Linux adds for IPv6 (iproute2#37).
+var routeType = regexp.MustCompile(`\{\s*("[a-z]+")\s*,`)
+
 func parseRoutes(text string, v6 bool) ([]Route, error) {
 	if strings.TrimSpace(text) == "" { // some versions of ip print nothing for an empty table
 		return nil, nil
@@ -39,11 +44,14 @@ func parseRoutes(text string, v6 bool) ([]Route, error) {
 		Gateway string `json:"gateway"`
 		Device  string `json:"dev"`
 	}
-	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+	if err := json.Unmarshal([]byte(routeType.ReplaceAllString(text, `{"type":$1,`)), &raw); err != nil {
 		return nil, fmt.Errorf("parse the output of ip route: %w", err)
 	}
 	var routes []Route
 	for _, r := range raw {
+		if r.To == "" {
+			continue // no destination: an entry of another kind
+		}
 		to, err := parseDestination(r.To, v6)
 		if err != nil {
 			return nil, fmt.Errorf("parse the output of ip route: %w", err)

@@ -47,6 +47,10 @@ func judgeConflicts(f *Facts, w *Want) Result {
 		return Result{Fail, strings.Join(conflicts, "; "), "packages without conflicts",
 			conflictFix(w)}
 	}
+	if len(f.OddPackages) > 0 {
+		return Result{Warn, "rpm shows odd data for " + strings.Join(f.OddPackages, ", ") + ": not compared", "packages with a name, a version and a number as epoch",
+			"run rpm -qi and rpm -q --provides --requires --conflicts --obsoletes for each, and compare their conflicts yourself"}
+	}
 	return pass("%d packages to install, no conflict by name", len(w.Packages))
 }
 

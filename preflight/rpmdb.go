@@ -1,7 +1,9 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -107,35 +109,87 @@ func readPackages(ctx context.Context, r reader, f *Facts) error {
 	if err != nil {
 		return err
 	}
-	f.Packages, err = parsePackages(out)
+	f.Packages, f.OddPackages, err = parsePackages(out)
 	return err
 }
 
-func parsePackages(text string) ([]Package, error) {
-	var packages []Package
-	last := ""
+// maxOddPackages is how many odd packages the facts name.
+const maxOddPackages = 20
+
+// parsePackages also returns the names of the packages with data that cannot be used, such as an
+// epoch that is not a number. The other packages stay.
+func parsePackages(text string) (packages []Package, odd []string, err error) {
+	var p packageParser
 	for line := range strings.Lines(text) {
 		fields := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		if last == "F" && !slices.Contains([]string{"N", "F"}, fields[0]) {
+		if p.last == "F" && !slices.Contains([]string{"N", "F"}, fields[0]) {
 			continue // the rest of a file name that contains a newline
 		}
-		last = fields[0]
-		if fields[0] == "N" {
-			if len(fields) != 6 {
-				return nil, fmt.Errorf("parse the output of rpm: %q", line)
-			}
-			packages = append(packages, Package{Name: fields[1], Epoch: fields[2], Version: fields[3], Release: fields[4], Arch: fields[5]})
-			continue
-		}
-		if len(packages) == 0 || len(fields) < 2 {
-			return nil, fmt.Errorf("parse the output of rpm: %q", line)
-		}
-		if err := packages[len(packages)-1].add(fields); err != nil {
-			return nil, err
+		p.last = fields[0]
+		switch {
+		case fields[0] == "N":
+			p.end()
+			p.begin(fields)
+		case !p.began:
+			return nil, nil, fmt.Errorf("parse the output of rpm: %q", line)
+		case p.reason == nil:
+			p.reason = p.now.add(fields)
 		}
 	}
-	sortPackages(packages)
-	return packages, nil
+	if !p.began {
+		return nil, nil, errors.New("parse the output of rpm: it has no package")
+	}
+	p.end()
+	if n := len(p.odd) - maxOddPackages; n > 0 {
+		p.odd = append(p.odd[:maxOddPackages], fmt.Sprintf("%d more", n))
+	}
+	sortPackages(p.packages)
+	return p.packages, p.odd, nil
+}
+
+// packageParser is the state between two lines of rpm's output.
+type packageParser struct {
+	packages []Package
+	odd      []string
+	now      Package
+	reason   error // why the current package is odd
+	began    bool
+	last     string // kind of the last line
+}
+
+func (p *packageParser) begin(fields []string) {
+	p.began, p.reason = true, nil
+	if len(fields) != 6 {
+		p.now, p.reason = Package{Name: fields[min(1, len(fields)-1)]}, errors.New("not six fields")
+		return
+	}
+	p.now = Package{Name: fields[1], Epoch: fields[2], Version: fields[3], Release: fields[4], Arch: fields[5]}
+	p.reason = p.now.check()
+}
+
+// check returns an error for a name or version that the solver cannot use. Keys have no architecture.
+func (p Package) check() error {
+	n, err := p.NEVRA()
+	if err == nil && p.Arch == "(none)" {
+		n.Arch = "noarch"
+	}
+	if err == nil && !n.Valid() {
+		err = errors.New("not a package: " + n.String())
+	}
+	return err
+}
+
+// end adds the current package.
+func (p *packageParser) end() {
+	const longest = 100
+	switch {
+	case !p.began:
+	case p.reason == nil:
+		p.packages = append(p.packages, p.now)
+	default:
+		name := strings.ToValidUTF8(p.now.Name[:min(longest, len(p.now.Name))], "")
+		p.odd = append(p.odd, cmp.Or(name, "a package without a name"))
+	}
 }
 
 func (p *Package) add(fields []string) error {
@@ -153,11 +207,18 @@ func (p *Package) add(fields []string) error {
 	if c.Op == "" {
 		c.Version = ""
 	}
-	if c.Name != "" && !leftOut.MatchString(c.Name) {
-		*list = append(*list, c)
+	if c.Name == "" || leftOut.MatchString(c.Name) {
+		return nil
 	}
+	if c.Op != "" && !usableVersion.MatchString(c.Version) {
+		return fmt.Errorf("parse the output of rpm: version %q of %s", c.Version, c.Name)
+	}
+	*list = append(*list, c)
 	return nil
 }
+
+// usableVersion matches a version that the solver can compare: [EPOCH:]VERSION[-RELEASE].
+var usableVersion = regexp.MustCompile(`^([0-9]{1,9}:)?[^-:][^:]*$`)
 
 // leftOut keeps surveys small. Each package requires the same features of rpm, and each kernel
 // provides about 20,000 symbols, which only weak-updates modules require. The solver refuses a

@@ -37,7 +37,9 @@ func surveyedSysctls() []string {
 		"kernel.pid_max", "kernel.threads-max", userNamespacesParameter,
 		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
 		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
-		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "vm.nr_hugepages"}
+		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "vm.nr_hugepages",
+		localRange, reservedPorts,
+		"net.ipv4.neigh.default.gc_thresh1", "net.ipv4.neigh.default.gc_thresh2", "net.ipv4.neigh.default.gc_thresh3"}
 }
 
 // laterLinks are names of interfaces that the pod networks create. A glob in sysctl.d can match them
@@ -160,7 +162,12 @@ func (s Sysctl) wins(f *Facts, w *Want) bool {
 	case s.ofTuned():
 		return f.Tuned.LeavesSysctls
 	}
-	return path.Base(bootOrder(s.File)) > path.Base(w.SysctlFile)
+	return s.sortsAfter(w.SysctlFile)
+}
+
+// sortsAfter reports whether systemd-sysctl applies the parameter's file after the other one.
+func (s Sysctl) sortsAfter(file string) bool {
+	return path.Base(bootOrder(s.File)) > path.Base(file)
 }
 
 func (s Sysctl) ofTuned() bool {

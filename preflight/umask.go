@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"context"
-	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -79,25 +78,17 @@ func readUmask(_ context.Context, r reader, f *Facts) error {
 // the order of their names, in all directories together, and the last setting counts
 // (systemd.unit(5)).
 func (r reader) unitMask(dirs []string) (mask, file string, err error) {
-	where := map[string]string{}
-	for _, dir := range dirs {
-		names, err := r.names(dir)
-		if err != nil {
-			return "", "", err
-		}
-		for _, name := range names {
-			if strings.HasSuffix(name, ".conf") {
-				where[name] = dir
-			}
-		}
+	files, err := r.dropIns(dirs)
+	if err != nil {
+		return "", "", err
 	}
-	for _, name := range slices.Sorted(maps.Keys(where)) {
-		text, err := r.optional(where[name] + "/" + name) // systemd also ignores a dangling link
+	for _, path := range files {
+		text, err := r.optional(path) // systemd also ignores a dangling link
 		if err != nil {
 			return "", "", err
 		}
 		for _, m := range unitUmask.FindAllStringSubmatch(text, -1) {
-			mask, file = m[1], "/"+where[name]+"/"+name
+			mask, file = m[1], "/"+path
 		}
 	}
 	return mask, file, nil
@@ -134,15 +125,17 @@ func judgeUmask(f *Facts, w *Want) Result {
 	return pass("022")
 }
 
+// serviceDropInsFrom is the first version of systemd that reads drop-ins for all services.
+const serviceDropInsFrom = 244
+
 // of is a unit's mask ("" for systemd's default, 0022), and its origin if that is a drop-in for all
 // services. An older systemd does not support drop-ins for all services.
 func (u Umask) of(unit string, systemd int) (mask, from string) {
-	const supportsTypes = 244
 	own, has := u.Own[unit]
 	switch {
 	case has:
 		return own, ""
-	case u.Units == "" || systemd != 0 && systemd < supportsTypes:
+	case u.Units == "" || systemd != 0 && systemd < serviceDropInsFrom:
 		return "", ""
 	}
 	return u.Units, ", from " + u.File + " for all services"

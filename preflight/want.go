@@ -27,6 +27,7 @@ type Want struct {
 	ProxyMode         string // kube-proxy's mode: "iptables" (also when "") or "nftables"
 	CRIO              bool   // the runtime is CRI-O instead of containerd
 	RuntimePackage    string // RPM of the runtime; "" if it is an archive
+	ResolvConf        string // the kubelet's file with name servers in airgap.yaml; "" for the default
 	NoDNS             bool   // the site has no name server, and CoreDNS does not forward
 
 	NodeAddress    string // IP address of the node; "" for any
@@ -37,6 +38,9 @@ type Want struct {
 
 	Network cni.Needs // requirements of the pod network
 	Ports   []Port    // that must be free
+	// NodePorts are the ranges of the ports of Services, first and last.
+	NodePorts [][2]int
+	PortsFile string // the installation's file that reserves the cluster's ports; "" for none
 	// FirewallLeft describes the ports that the site's administrators must open in firewalld; nil
 	// if the installation opens them.
 	FirewallLeft []string

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight"
 )
 
 // The platform of the servers. x86_64 is the only supported architecture.
@@ -50,6 +51,7 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 		return nil, err
 	}
 	surveyed := factsOf(surveys)
+	warnOfSurveys(surveyed, p)
 	gpus, err := checkCompatibility(c, surveyed, time.Now(), p)
 	if err != nil {
 		return nil, err
@@ -80,6 +82,18 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 		return nil, err
 	}
 	return result, checkNetwork(c, surveyed, result)
+}
+
+// warnOfSurveys prints what is odd about the surveys: the plan can be made in spite of it.
+func warnOfSurveys(surveyed []*preflight.Facts, p ui.Progress) {
+	for _, shared := range sharedIdentities(surveyed) {
+		p.Say("warning: --facts: %s: make it unique on each server, or remove the survey that is there twice", shared)
+	}
+	for _, f := range surveyed {
+		if len(f.OddPackages) > 0 {
+			p.Say("warning: --facts: %s: rpm shows odd data for %s; airgap plans as if they were not installed", f.Host, strings.Join(f.OddPackages, ", "))
+		}
+	}
 }
 
 const duplicatesHint = "airgap installs the pod network and, on nodes with the role gpu, the driver, the toolkit and the device plugin; " +

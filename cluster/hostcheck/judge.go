@@ -116,13 +116,15 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == settings.DisableSwap,
 		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, Site: c.Preflight,
 	}
+	w.ResolvConf = c.Kubernetes.ResolvConf()
 	if c.HostSettings.Firewalld == settings.LeaveFirewalld {
 		w.FirewallLeft = nodesteps.PortsToOpen(s)
 	}
 	for _, addon := range c.Addons {
 		w.Addons = append(w.Addons, addon.Name)
 	}
-	for _, p := range settings.NodeSysctls() {
+	w.NodePorts, w.PortsFile = nodesteps.NodePorts(s), settings.NetworkLimitsFile
+	for _, p := range append(settings.NodeSysctls(), nodesteps.NetworkLimits(s).Neighbours()...) {
 		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})
 	}
 	if existing := c.Registry.Existing; existing != nil {

@@ -44,7 +44,7 @@ func FirstSteps(s *site.Site) []step.Step {
 func SettingSteps(s *site.Site) []step.Step {
 	m := s.Machine
 	network := s.Config.Network
-	steps := []step.Step{versionLockStep(s), settings.Modules(m.Machine, cni.NeedsOf(network).Modules), settings.Sysctls(m.Machine), settings.NetworkManagerStep(m.Machine, cni.Links(network)), settings.MountsStep(m.Machine, waiting(s))}
+	steps := []step.Step{versionLockStep(s), settings.Modules(m.Machine, cni.NeedsOf(network).Modules), settings.Sysctls(m.Machine), settings.NetworkLimitsStep(m.Machine, NetworkLimits(s)), settings.NetworkManagerStep(m.Machine, cni.Links(network)), settings.MountsStep(m.Machine, waiting(s))}
 	if s.Config.HostSettings.Swap == settings.DisableSwap {
 		steps = append(steps, settings.SwapStep(m.Machine))
 	}
@@ -129,6 +129,22 @@ func listening(s *site.Site) []settings.Port {
 		l.Registry = s.Config.Registry.Port
 	}
 	return l.Ports()
+}
+
+// NetworkLimits are the limits that the cluster needs in this host's kernel.
+func NetworkLimits(s *site.Site) settings.NetworkLimits {
+	return settings.NetworkLimits{Nodes: len(s.Config.Nodes), PodsPerNode: s.Config.Kubernetes.MaxPods(), Ports: listening(s)}
+}
+
+// NodePorts returns the ranges of the ports of Services.
+func NodePorts(s *site.Site) [][2]int {
+	var ranges [][2]int
+	for _, p := range listening(s) {
+		if p.Program == "" && !slices.Contains(ranges, [2]int{p.First, p.Last}) {
+			ranges = append(ranges, [2]int{p.First, p.Last})
+		}
+	}
+	return ranges
 }
 
 // PortsToHold returns the ports of programs on this host.

@@ -44,6 +44,7 @@ func Steps(wipe bool) []step.Step {
 		titled("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: site.VersionlockUndo})),
 		titled("Stop loading kernel modules at boot", settings.Modules(m.Machine, nil)),
 		titled("Restore kernel parameters", settings.Sysctls(m.Machine)),
+		titled("Restore the reserved ports and the neighbour table", settings.NetworkLimitsStep(m.Machine, settings.NetworkLimits{})),
 		titled("Let NetworkManager manage all interfaces", settings.NetworkManagerStep(m.Machine, nil)),
 		titled("Let the kubelet and the runtime start without their file systems", settings.MountsStep(m.Machine, nil)),
 		titled("Turn swap on", settings.SwapStep(m.Machine)),

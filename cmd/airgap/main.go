@@ -17,6 +17,7 @@ import (
 
 func main() {
 	syscall.Umask(0o022) // with 077, as on hardened hosts, pods cannot read the files that airgap writes
+	usePackagedPrograms()
 	os.Exit(run(untilSignal(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

@@ -17,7 +17,7 @@ import (
 // mode 0600; never in Args, which every user of the machine can read, and not
 // in Env, which the children of the command inherit.
 type Cmd struct {
-	Name  string   // looked up in PATH unless it has a slash
+	Name  string   // looked up in PATH unless it has a slash; cmd/airgap puts the directories of packages first
 	Args  []string // without the name
 	Env   []string // KEY=VALUE, in addition to the few that every command gets
 	Stdin io.Reader

@@ -26,7 +26,9 @@ type UnitPaths struct {
 func dropInOf(unit string) string { return "/etc/systemd/system/" + unit + ".d/" + mountsDropIn }
 
 // waitingUnits are the units that MountsStep may have written a drop-in for.
-func waitingUnits() []string { return []string{"kubelet.service", "containerd.service", "crio.service"} }
+func waitingUnits() []string {
+	return []string{"kubelet.service", "containerd.service", "crio.service"}
+}
 
 // MountsStep makes units wait for the file systems of their directories. Without it a unit starts
 // while a file system with the options nofail or noauto is missing, and writes to the root disk.

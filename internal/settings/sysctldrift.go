@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 
 	"airgap.dev/airgap/internal/host"
@@ -15,8 +16,8 @@ import (
 // next boot. Saw is "" where the kernel does not have it, as without its module.
 type SysctlDrift struct{ Key, Saw, Want string }
 
-// DriftedSysctls returns the parameters of NodeSysctls with another value, and the interfaces that do
-// not forward.
+// DriftedSysctls returns the parameters of NodeSysctls and NetworkLimitsStep with another value, and the
+// interfaces that do not forward.
 func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
 	boot, err := sysctld.Read(os.DirFS(m.Path("/")))
 	if err != nil {
@@ -40,7 +41,11 @@ func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
 		}
 	}
 	links, err := driftedLinks(m, boot)
-	return append(drifted, links...), err
+	if err != nil {
+		return nil, err
+	}
+	limits, err := driftedLimits(m)
+	return slices.Concat(drifted, links, limits), err
 }
 
 // driftedLinks returns the interfaces that do not forward now, or from the next boot on. They are no

@@ -56,6 +56,7 @@ func (m Member) Leave(ctx context.Context) error {
 	for _, file := range []string{ConfigFile, ConfiguredFile, UpgradedFile, ProxyConfiguredFile, ProxyPendingFile, pki.RenewalFile, pki.RotationFile, jointoken.JoinConf, node.StateFile} {
 		errs = append(errs, host.Remove(m.Path(file)))
 	}
+	errs = append(errs, host.RemoveTree(m.Path(node.PatchesDir)))
 	return errors.Join(errs...)
 }
 

@@ -93,9 +93,13 @@ func kubeletHealthz(m host.Machine) (string, error) {
 }
 
 // FetchKubeletConfig gives the kubelet the configuration that the cluster has for all
-// of them.
+// of them, with the patches of this host.
 func FetchKubeletConfig(ctx context.Context, m host.Machine) error {
-	if err := Kubeadm(ctx, m, nil, nil, "upgrade", "node", "phase", "kubelet-config"); err != nil {
+	args := []string{"node", "phase", "kubelet-config"}
+	if _, err := os.Stat(m.Path(PatchesDir)); err == nil {
+		args = append(args, "--patches", m.Path(PatchesDir))
+	}
+	if err := Kubeadm(ctx, m, nil, nil, "upgrade", args...); err != nil {
 		return err
 	}
 	return RestartKubelet(ctx, m)

@@ -78,9 +78,10 @@ func newAgent(plan *Plan) (*agent, error) {
 	}
 	hostname, _ := os.Hostname()
 	id, _ := os.ReadFile("/etc/machine-id")
+	uuid, _ := os.ReadFile("/sys/class/dmi/id/product_uuid") // not every machine has one
 	a := &agent{plan: plan, report: &Report{
 		Schema: Schema, Self: plan.Self, Hosts: plan.Hosts, Measured: plan.Token.run(), Taken: time.Now().UTC(), MTU: ifi.MTU, Network: network,
-		Identity: Identity{hostname, strings.TrimSpace(string(id)), macs},
+		Identity: Identity{hostname, strings.TrimSpace(string(id)), macs, strings.ToLower(strings.TrimSpace(string(uuid)))},
 	}}
 	return a, nil
 }

@@ -296,8 +296,10 @@ func (m *Matrix) apart() []Skew {
 func (m *Matrix) sharedIdentities() []Finding {
 	var found []Finding
 	for _, d := range m.Duplicates {
-		fix := "make it unique on each machine: "
+		fix, severity := "make it unique on each machine: ", Stops
 		switch d.What {
+		case "product_uuid": // vendors leave the same one in many machines, and Kubernetes does not compare it
+			fix, severity = fix+"set it in the firmware, or in the hypervisor's settings of the machine", Warns
 		case "machine-id":
 			fix += "rm /etc/machine-id; systemd-machine-id-setup; reboot"
 		case "host name":
@@ -305,7 +307,7 @@ func (m *Matrix) sharedIdentities() []Finding {
 		default:
 			fix += "replace the network card in the hypervisor"
 		}
-		found = append(found, Finding{Stops, AboutDuplicates, "hosts", "the same " + d.What + " " + d.Value, m.names(d.Hosts), fix})
+		found = append(found, Finding{severity, AboutDuplicates, "hosts", "the same " + d.What + " " + d.Value, m.names(d.Hosts), fix})
 	}
 	return found
 }

@@ -37,6 +37,8 @@ type Identity struct {
 	Hostname  string   `json:"hostname"`
 	MachineID string   `json:"machineID"`
 	MACs      []string `json:"macs"`
+	// ProductUUID is from the firmware; "" if there is none.
+	ProductUUID string `json:"productUUID,omitempty"`
 }
 
 // Result is the outcome of a test for its sender.

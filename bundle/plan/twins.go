@@ -1,0 +1,79 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/preflight"
+)
+
+// sharedIdentities describes the identifiers that several surveys share: the servers are clones, or
+// a server was surveyed twice. Names are equal in any case, and "localhost" is no name.
+func sharedIdentities(all []*preflight.Facts) []string {
+	var found []string
+	for _, id := range []struct {
+		name string
+		of   func(*preflight.Facts) []string
+	}{
+		{"host name", func(f *preflight.Facts) []string { return []string{strings.ToLower(f.Host)} }},
+		{"machine-id", func(f *preflight.Facts) []string { return []string{f.Identity.MachineID} }},
+		{"product_uuid", func(f *preflight.Facts) []string { return []string{strings.ToLower(f.Identity.ProductUUID)} }},
+		{"MAC address", macs},
+		{"IP address", ips},
+	} {
+		hosts := map[string][]string{}
+		var order []string
+		for _, f := range all {
+			for _, value := range id.of(f) {
+				if value == "" || slices.Contains(preflight.CommonUUIDs(), value) {
+					continue
+				}
+				if hosts[value] == nil {
+					order = append(order, value)
+				}
+				hosts[value] = append(hosts[value], f.Host)
+			}
+		}
+		for _, value := range order {
+			if len(hosts[value]) > 1 {
+				found = append(found, fmt.Sprintf("%s have the same %s %s", strings.Join(hosts[value], " and "), id.name, value))
+			}
+		}
+	}
+	return found
+}
+
+// macs are the addresses of the links with an IP address: bridges and bonds repeat those of others.
+func macs(f *preflight.Facts) []string {
+	var all []string
+	for _, l := range f.Links {
+		mac := strings.ToLower(l.MAC)
+		if len(l.Addresses) > 0 && mac != "" && strings.Trim(mac, "0:") != "" && !slices.Contains(all, mac) && !isContainerLink(l.Name) {
+			all = append(all, mac)
+		}
+	}
+	return all
+}
+
+func ips(f *preflight.Facts) []string {
+	var all []string
+	for _, l := range f.Links {
+		for _, a := range l.Addresses {
+			if ip := a.Addr(); !ip.IsLoopback() && !ip.IsLinkLocalUnicast() && !isContainerLink(l.Name) && !slices.Contains(all, ip.String()) {
+				all = append(all, ip.String())
+			}
+		}
+	}
+	return all
+}
+
+// isContainerLink reports whether every host can have a link with this name and the same address.
+func isContainerLink(name string) bool {
+	for _, prefix := range []string{"docker", "br-", "virbr", "podman", "cni", "veth", "lxc", "cali", "tun", "vxlan", "kube-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
