@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// directories are those of systemd-sysctl. A file in an earlier directory hides the files with the
+// directories are the directories of systemd-sysctl. A file in an earlier directory hides the files with the
 // same name in later ones. In Enterprise Linux, /lib is /usr/lib.
 func directories() []string {
 	return []string{"etc/sysctl.d", "run/sysctl.d", "usr/local/lib/sysctl.d", "usr/lib/sysctl.d", "lib/sysctl.d"}
@@ -118,7 +118,7 @@ func parse(line string, globs bool) (w write, excluded, is bool) {
 // KnowsGlobs reports whether the host's systemd-sysctl knows globs.
 func KnowsGlobs(fsys fs.FS) (bool, error) { return (&source{fs: fsys}).knowsGlobs() }
 
-// knowsGlobs is false for Enterprise Linux 8, whose systemd 239 takes a glob for the name of a
+// knowsGlobs is false for Enterprise Linux 8: its systemd 239 takes a glob for the name of a
 // parameter that does not exist. systemd knows globs from version 245 on.
 func (s *source) knowsGlobs() (bool, error) {
 	for _, file := range []string{"etc/os-release", "usr/lib/os-release"} {

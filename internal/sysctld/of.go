@@ -62,8 +62,8 @@ func (b *Boot) simulate(p string) (found Setting, is bool) {
 	return found, is
 }
 
-// sets reports whether a setting is for a parameter. A glob does not set a parameter with a line of
-// its own.
+// sets reports whether a setting is for a parameter. A glob does not set a parameter that has a separate
+// line.
 func (b *Boot) sets(w write, p string) bool {
 	for _, alias := range aliases(p) {
 		if !w.glob && w.path == alias || w.glob && !b.named[alias] && matches(w.path, alias) {

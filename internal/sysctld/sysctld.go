@@ -44,7 +44,7 @@ func (s Setting) Glob() bool { return isGlob(s.Key) }
 type Boot struct {
 	early   []write         // of the kernel command line
 	options []write         // of systemd-sysctl, in the order in which it sets them
-	named   map[string]bool // parameters with a line of their own, which globs do not set
+	named   map[string]bool // parameters with a separate line, which globs do not set
 	late    []write         // of tuned
 }
 

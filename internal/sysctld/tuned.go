@@ -62,7 +62,7 @@ func (b *Boot) readTuned(s *source) error {
 	return b.reapply(s)
 }
 
-// reapply reads the files that tuned applies again. It knows neither globs nor a hyphen, interchanges
+// reapply reads the files that tuned applies again. It knows no globs and no hyphen, interchanges
 // dots and slashes in every name, and reads /etc/sysctl.conf last, with or without a link to it.
 func (b *Boot) reapply(s *source) error {
 	of := map[string]string{}
@@ -103,7 +103,7 @@ func (b *Boot) reapply(s *source) error {
 // that includes it.
 type profiles struct {
 	*source
-	read   []string // files, each of which is read once
+	read   []string // files; each is read once
 	writes []write
 }
 
