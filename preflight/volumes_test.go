@@ -88,6 +88,9 @@ func TestSpaceOfVolumes(t *testing.T) {
 	disks := func(more ...Filesystem) *Facts {
 		return &Facts{Filesystems: append([]Filesystem{fsys("/", 400, 300)}, more...)}
 	}
+	xfsOf := func(all ...XFS) *Facts {
+		return &Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: all}
+	}
 	stale := Filesystem{Path: etcdPath, Mount: etcdPath, Device: "0:60", Unknown: "/var/lib/etcd: df: Stale file handle"}
 	busy := Want{LogBytes: 6 * gigabyte, PackageBytes: gigabyte}
 	runChecks(t, []checkTest{
@@ -105,10 +108,8 @@ func TestSpaceOfVolumes(t *testing.T) {
 		{"no inodes of etcd", inodes, disks(stale), Want{Roles: []Role{ControlPlane}}, Error, "Stale"},
 		{"the type is known", fsType, disks(stale), Want{Roles: []Role{ControlPlane}}, Pass, ""},
 
-		{"xfs_info fails for another disk", xfsType, 
-			&Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:9"Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:9", Unknown: "xfs_info: I/O error"}, {Device: "8:1", Ftype: true}}},
-			Want{}, Pass, "ftype=1"},
-		{"xfs_info fails for this disk", xfsType, &Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:1", Unknown: "xfs_info: I/O error"}}}, Want{}, Error, "I/O error"},
+		{"xfs_info fails for another disk", xfsType, xfsOf(XFS{Device: "8:9", Unknown: "xfs_info: I/O error"}, XFS{Device: "8:1", Ftype: true}), Want{}, Pass, "ftype=1"},
+		{"xfs_info fails for this disk", xfsType, xfsOf(XFS{Device: "8:1", Unknown: "xfs_info: I/O error"}), Want{}, Error, "I/O error"},
 		{"read-only /usr", mountNoexec, disks(Filesystem{Path: "/usr", Mount: "/usr", Options: []string{"ro"}}), Want{}, Fail, "read-only: /usr (/usr)"},
 		{"read-only /usr/local", mountNoexec, disks(Filesystem{Path: "/usr/local", Mount: "/usr/local", Options: []string{"nodev", "ro"}}), Want{}, Fail, "/usr/local"},
 
