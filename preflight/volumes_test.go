@@ -10,7 +10,7 @@ func volume(mount, source string, lines ...BootMount) *Facts {
 	for i, m := range lines {
 		lines[i].Device = kernelName(nil, m.Spec)
 	}
-	f.Boot.Mounts = lines
+	f.Boot = Boot{Surveyed: true, Mounts: lines}
 	return f
 }
 
@@ -50,6 +50,7 @@ func TestBootMounts(t *testing.T) {
 		{"a unit that no target starts", bootMounts, volume("/var/lib/etcd", "/dev/dm-1", later), cp, Warn, "no target that starts the unit"},
 		{"a unit that multi-user.target wants", bootMounts, volume("/var/lib/etcd", "/dev/dm-1", optional), cp, Warn, "no target that needs the unit"},
 		{"a container", bootMounts, container, cp, Skip, "systemd-nspawn"},
+		{"an old survey", bootMounts, &Facts{Filesystems: parent.Filesystems}, cp, Skip, "older airgap"},
 		{"unread fstab", bootMounts, &Facts{Unknown: []Unknown{{"bootMounts", "open etc/fstab: permission denied"}}}, cp, Error, "permission denied"},
 
 		{"no link", dataLinks, &Facts{Targets: []Target{{"/tmp", "/scratch"}}}, cp, Pass, "none"},
