@@ -10,7 +10,7 @@ func volume(mount, source string, lines ...BootMount) *Facts {
 	for i, m := range lines {
 		lines[i].Device = kernelName(nil, m.Spec)
 	}
-	f.BootMounts.Mounts = lines
+	f.BootMounts = BootMounts{Surveyed: true, Mounts: lines}
 	return f
 }
 
@@ -50,6 +50,7 @@ func TestBootMounts(t *testing.T) {
 		{"a unit that no target starts", bootMounts, volume("/var/lib/etcd", "/dev/dm-1", later), cp, Warn, "no target that starts the unit"},
 		{"a unit that multi-user.target wants", bootMounts, volume("/var/lib/etcd", "/dev/dm-1", optional), cp, Warn, "no target that needs the unit"},
 		{"a container", bootMounts, container, cp, Skip, "systemd-nspawn"},
+		{"an old survey", bootMounts, &Facts{Filesystems: parent.Filesystems}, cp, Skip, "older airgap"},
 		{"unread fstab", bootMounts, &Facts{Unknown: []Unknown{{"bootMounts", "open etc/fstab: permission denied"}}}, cp, Error, "permission denied"},
 
 		{"no link", dataLinks, &Facts{Targets: []Target{{"/tmp", "/scratch"}}}, cp, Pass, "none"},
@@ -88,6 +89,9 @@ func TestSpaceOfVolumes(t *testing.T) {
 	disks := func(more ...Filesystem) *Facts {
 		return &Facts{Filesystems: append([]Filesystem{fsys("/", 400, 300)}, more...)}
 	}
+	xfsOf := func(all ...XFS) *Facts {
+		return &Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: all}
+	}
 	stale := Filesystem{Path: etcdPath, Mount: etcdPath, Device: "0:60", Unknown: "/var/lib/etcd: df: Stale file handle"}
 	busy := Want{LogBytes: 6 * gigabyte, PackageBytes: gigabyte}
 	runChecks(t, []checkTest{
@@ -105,10 +109,8 @@ func TestSpaceOfVolumes(t *testing.T) {
 		{"no inodes of etcd", inodes, disks(stale), Want{Roles: []Role{ControlPlane}}, Error, "Stale"},
 		{"the type is known", fsType, disks(stale), Want{Roles: []Role{ControlPlane}}, Pass, ""},
 
-		{"xfs_info fails for another disk", xfsType,
-			&Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:9", Unknown: "xfs_info: I/O error"}, {Device: "8:1", Ftype: true}}},
-			Want{}, Pass, "ftype=1"},
-		{"xfs_info fails for this disk", xfsType, &Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: []XFS{{Device: "8:1", Unknown: "xfs_info: I/O error"}}}, Want{}, Error, "I/O error"},
+		{"xfs_info fails for another disk", xfsType, xfsOf(XFS{Device: "8:9", Unknown: "xfs_info: I/O error"}, XFS{Device: "8:1", Ftype: true}), Want{}, Pass, "ftype=1"},
+		{"xfs_info fails for this disk", xfsType, xfsOf(XFS{Device: "8:1", Unknown: "xfs_info: I/O error"}), Want{}, Error, "I/O error"},
 		{"read-only /usr", mountNoexec, disks(Filesystem{Path: "/usr", Mount: "/usr", Options: []string{"ro"}}), Want{}, Fail, "read-only: /usr (/usr)"},
 		{"read-only /usr/local", mountNoexec, disks(Filesystem{Path: "/usr/local", Mount: "/usr/local", Options: []string{"nodev", "ro"}}), Want{}, Fail, "/usr/local"},
 
@@ -118,7 +120,7 @@ func TestSpaceOfVolumes(t *testing.T) {
 			&Facts{Units: []Unit{{"multipathd.service", "inactive", "enabled"}}, Multipath: Multipath{FindMultipaths: "greedy", At: "/etc/multipath.conf:3"}},
 			Want{}, Warn, "/etc/multipath.conf:3"},
 		{"it has the disk of etcd", multipath,
-			&Facts{Units: []Unit{{"multipathd.service", "active", "enabled"}}, Multipath: Multipath{Single: []string{"sdb"}}, BootMounts: BootMounts{Mounts: []BootMount{line("/dev/sdb1", etcdPath)}}},
+			&Facts{Units: []Unit{{"multipathd.service", "active", "enabled"}}, Multipath: Multipath{Single: []string{"sdb"}}, BootMounts: BootMounts{Surveyed: true, Mounts: []BootMount{line("/dev/sdb1", etcdPath)}}},
 			Want{Roles: []Role{ControlPlane}}, Fail, "/etc/fstab:7 mounts /dev/sdb1"},
 	})
 }

@@ -18,9 +18,9 @@ func TestPlaces(t *testing.T) {
 		settings Settings
 		want     string
 	}{
-		"worker":        {Settings{Units: []string{"containerd.service"}}, "/var/lib/kubelet /var/lib/containerd"},
-		"CRI-O":         {Settings{Units: []string{"crio.service"}}, "/var/lib/kubelet /var/lib/crio"},
-		"control plane": {Settings{Etcd: true, Own: &nodereport.Upstream{}}, "/var/lib/kubelet /var/lib/containerd /var/lib/etcd /var/log /var/lib/airgap/store /var/lib/airgap"},
+		"worker":        {Settings{Units: []string{"containerd.service"}}, "/var/lib/kubelet /var/lib/containerd /var/log"},
+		"CRI-O":         {Settings{Units: []string{"crio.service"}}, "/var/lib/kubelet /var/lib/crio /var/log"},
+		"control plane": {Settings{Etcd: true, Own: &nodereport.Upstream{}}, "/var/lib/kubelet /var/lib/containerd /var/lib/etcd /var/log /var/lib/airgap/store /var/lib/airgap /var/log"},
 	} {
 		var paths []string
 		for _, p := range test.settings.places() {
