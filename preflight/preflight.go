@@ -65,7 +65,7 @@ func Checks() []Check {
 		cpuLevel, cpuCount, memory, swap,
 		cgroupVersion, cgroupControllers, cgroupDriver,
 		machineIDs, hostname, hostsFile, timeSync, clockSane, clockPeer,
-		diskSpace, inodes, fsType, xfsType, mountNoexec, tmpNoexec, etcdSync, usbMedia,
+		diskSpace, inodes, fsType, xfsType, mountNoexec, tmpNoexec, etcdSync, usbMedia, usbStorage, fileScans,
 		selinux, fapolicyd, firewalld, fips, auditd, antivirus, umask, limits, inotify, userNamespaces,
 		networkManager, nmCloudSetup, nodeIP, defaultRoute, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride,
 		rpFilter, arpSysctl, conntrack, nftForeign, iptablesBackend, proxyEnv, resolvConf, portsFree,

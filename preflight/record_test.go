@@ -101,6 +101,10 @@ func kept(name, text string) string {
 		return certificateBlocks(text)
 	case slices.Contains(serviceDropIns(), path.Dir(name)):
 		return only(unitUmask)
+	case slices.Contains(connectionDirs(), path.Dir(name)) || path.Dir(name) == ifcfgDir:
+		return numbered(text, networkLine)
+	case name == "etc/crontab" || strings.HasPrefix(name, "etc/cron.") || path.Dir(name) == "var/spool/cron":
+		return numbered(text, scanPrograms)
 	case name == "etc/environment" || strings.HasPrefix(name, profiles+"/"):
 		return withoutPassword(only(proxyLine))
 	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):
@@ -108,6 +112,17 @@ func kept(name, text string) string {
 	default:
 		return text
 	}
+}
+
+// numbered empties the lines that do not match, and keeps the numbers of the others.
+func numbered(text string, wanted *regexp.Regexp) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !wanted.MatchString(line) {
+			lines[i] = ""
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Open reads the complete file to record it.

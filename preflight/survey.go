@@ -41,7 +41,7 @@ func SurveyScript() ([]byte, error) {
 	err = t.Execute(&b, map[string]any{
 		"Sysctls": sysctls, "Units": surveyedUnits(), "Paths": surveyedPaths(), "Dirs": dirs, "Vendor": "0x" + nvidia,
 		"Present": slices.Concat(runtimeSockets(), runtimeBinaries(), blockingLeftovers(), untidyLeftovers(), toolPaths(), []string{nvidiaUninstall}),
-		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": serviceDropIns(), "KubeletClient": kubeletClient,
+		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": serviceDropIns(), "Connections": connectionDirs(), "KubeletClient": kubeletClient,
 		"LeftOut":   leftOutPattern,
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})
