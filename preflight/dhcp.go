@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // DHCP is a network configuration on disk that requests an IPv4 address from DHCP.
@@ -118,3 +120,24 @@ func (f *Facts) fromDHCP(l Link, address netip.Addr) string {
 	}
 	return ""
 }
+
+// AddressOf returns the interface of this host with an address, and why the address may be another one after a reboot.
+func AddressOf(ctx context.Context, h host.Host, address string) (link, dhcp string, err error) {
+	f := &Facts{}
+	r := reader{host: h, fs: h.FS()}
+	if err := readLinks(ctx, r, f); err != nil {
+		return "", "", err
+	}
+	_ = readDHCP(ctx, r, f) // without the files, the kernel's answer remains
+	for _, l := range f.Links {
+		for _, a := range l.Addresses {
+			if a.Addr().String() == address {
+				return l.Name, f.fromDHCP(l, a.Addr()), nil
+			}
+		}
+	}
+	return "", "", nil
+}
+
+// NameServers reads the name servers of a resolv.conf.
+func NameServers(text string) []string { return parseResolv(text).Nameservers }
