@@ -128,7 +128,7 @@ func TestRecordedHosts(t *testing.T) {
 		},
 		{
 			host: "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "usb-media", "usb-storage", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
+			errors: []string{"kernel-running", "time-sync", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
 				"networkmanager", "nm-cloud-setup", "nft-foreign", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{

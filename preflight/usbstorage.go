@@ -59,7 +59,7 @@ func cmdlineBlocksUSB(word string) bool {
 }
 
 var usbStorage = Check{
-	ID: "usb-storage", Title: "USB drives can be used", Source: "CIS benchmark for Enterprise Linux: usb-storage; STIG: usbguard",
+	ID: "usb-drives", Title: "USB drives can be used", Source: "CIS benchmark for Enterprise Linux: usb-storage; STIG: usbguard",
 	Breaks: "The server does not see the USB drive: the bundle cannot be copied without an exception from the security team.",
 	Needs:  []string{"usb", "units"}, Run: judgeUSB,
 }
