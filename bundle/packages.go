@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/nevra"
@@ -42,6 +43,10 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 		if !s.SignedMetadata && s.Signed != rpm.SignedOptional {
 			p.Notices = append(p.Notices, fmt.Sprintf("repository %s: the metadata is not signed (no repomd.xml.asc), but the packages are signed", s.Name))
 		}
+	}
+	if len(closure.Without) > 0 {
+		p.Notices = append(p.Notices, fmt.Sprintf("no repository has %s for %s: a later dnf update there can replace the packages of Kubernetes and of a GPU driver; add a repository that has it, such as BaseOS, to packages.repositories",
+			strings.Join(request.Wanted, ", "), strings.Join(closure.Without, ", ")))
 	}
 	for _, one := range closure.Packages {
 		path := dir + "/" + rpm.PackagesDir + "/" + one.FileName

@@ -52,6 +52,7 @@ type Facts struct {
 	DiskErrors  []DiskErrors `yaml:"diskErrors,omitempty" json:"diskErrors,omitempty"`
 
 	Links        []Link           `yaml:"links" json:"links"`
+	DHCP         []DHCP           `yaml:"dhcp,omitempty" json:"dhcp,omitempty"`
 	Routes       []Route          `yaml:"routes,omitempty" json:"routes,omitempty"`
 	Listening    []Listener       `yaml:"listening,omitempty" json:"listening,omitempty"`
 	Resolv       Resolv           `yaml:"resolv" json:"resolv"`
@@ -65,6 +66,8 @@ type Facts struct {
 	Security     Security         `yaml:"security" json:"security"`
 	Audit        Audit            `yaml:"audit" json:"audit"`
 	Umask        Umask            `yaml:"umask" json:"umask"`
+	FileScans    FileScans        `yaml:"fileScans" json:"fileScans"`
+	USBBlocked   []SourceLine     `yaml:"usbBlocked,omitempty" json:"usbBlocked,omitempty"`
 	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"`         // the surveyed units that exist
 	UnitFiles    []UnitFile       `yaml:"unitFiles,omitempty" json:"unitFiles,omitempty"` // that change how the kubelet and the runtime start
 	Programs     Programs         `yaml:"programs" json:"programs"`

@@ -34,6 +34,7 @@ func probes() []probe {
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
 		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask}, {"unitFiles", readUnitFiles}, {"programs", readPrograms},
+		{"dhcp", readDHCP}, {"usb", readUSB}, {"fileScans", readFileScans},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},
 		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readInstalledByAirgap}, {"streams", readStreams},
 	}

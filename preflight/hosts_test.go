@@ -93,6 +93,7 @@ func TestRecordedHosts(t *testing.T) {
 	}{
 		{host: "rocky9"},
 		{host: "navix9"},
+		{host: "rocky9-other-owners"},
 		{host: "miracle8", change: func(w *Want) { w.OS = "el8" }},
 		{
 			host:   "rhel8-cgroup1-podman-swap",
@@ -127,7 +128,7 @@ func TestRecordedHosts(t *testing.T) {
 		},
 		{
 			host: "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
+			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
 				"networkmanager", "nm-cloud-setup", "nft-foreign", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{

@@ -16,6 +16,8 @@ type Link struct {
 	MAC       string         `yaml:"mac,omitempty" json:"mac,omitempty"`
 	Up        bool           `yaml:"up" json:"up"`
 	Addresses []netip.Prefix `yaml:"addresses,omitempty" json:"addresses,omitempty"`
+	// Dynamic are the addresses that expire, as those from DHCP do.
+	Dynamic []netip.Addr `yaml:"dynamic,omitempty" json:"dynamic,omitempty"`
 }
 
 func readLinks(ctx context.Context, r reader, f *Facts) error {
@@ -34,8 +36,9 @@ func parseLinks(text string) ([]Link, error) {
 		MAC       string   `json:"address"`
 		Flags     []string `json:"flags"`
 		Addresses []struct {
-			Local  string `json:"local"`
-			Length int    `json:"prefixlen"`
+			Local   string `json:"local"`
+			Length  int    `json:"prefixlen"`
+			Dynamic bool   `json:"dynamic"`
 		} `json:"addr_info"`
 	}
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
@@ -54,6 +57,9 @@ func parseLinks(text string) ([]Link, error) {
 				return nil, fmt.Errorf("parse the output of ip address: %w", err)
 			}
 			link.Addresses = append(link.Addresses, prefix)
+			if a.Dynamic {
+				link.Dynamic = append(link.Dynamic, prefix.Addr())
+			}
 		}
 		links = append(links, link)
 	}
@@ -74,7 +80,7 @@ func judgeNodeIP(f *Facts, w *Want) Result {
 				continue
 			}
 			if a.Addr().String() == w.NodeAddress {
-				return pass("%s on %s", w.NodeAddress, l.Name)
+				return judgeLasting(f, l, a.Addr())
 			}
 			own = append(own, a.Addr().String()+" on "+l.Name)
 		}
@@ -87,4 +93,13 @@ func judgeNodeIP(f *Facts, w *Want) Result {
 	default:
 		return pass("%s", strings.Join(own, ", "))
 	}
+}
+
+// judgeLasting warns if the address may be another one after a reboot: certificates and the other hosts' settings name it.
+func judgeLasting(f *Facts, l Link, address netip.Addr) Result {
+	if found := f.fromDHCP(l, address); found != "" {
+		return Result{Warn, found, "an address that stays with the host",
+			"set it by hand: nmcli connection modify NAME ipv4.method manual ipv4.addresses ADDRESS/LENGTH ipv4.gateway GATEWAY; or reserve it in the DHCP server as long as the node exists"}
+	}
+	return pass("%s on %s", address, l.Name)
 }

@@ -109,6 +109,10 @@ func kept(name, text string) string {
 		return atLines(environmentSettings(text))
 	case name == crictlFile:
 		return only(crictlEndpoint)
+	case slices.Contains(connectionDirs(), path.Dir(name)) || path.Dir(name) == ifcfgDir:
+		return numbered(text, networkLine)
+	case name == "etc/crontab" || strings.HasPrefix(name, "etc/cron.") || path.Dir(name) == "var/spool/cron":
+		return numbered(text, scanPrograms)
 	case name == "etc/environment" || strings.HasPrefix(name, profiles+"/"):
 		return withoutPassword(only(proxyLine))
 	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):
@@ -118,6 +122,17 @@ func kept(name, text string) string {
 	default:
 		return text
 	}
+}
+
+// numbered empties the lines that do not match, and keeps the numbers of the others.
+func numbered(text string, wanted *regexp.Regexp) string {
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if !wanted.MatchString(line) {
+			lines[i] = ""
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Open reads the complete file to record it.

@@ -41,7 +41,7 @@ func SurveyScript() ([]byte, error) {
 	err = t.Execute(&b, map[string]any{
 		"Sysctls": sysctls, "Units": surveyedUnits(), "Paths": surveyedPaths(), "Dirs": dirs, "Vendor": "0x" + nvidia,
 		"Present": slices.Concat(runtimeSockets(), runtimeBinaries(), blockingLeftovers(), untidyLeftovers(), toolPaths(), shadowPaths(), kubeletUnits(), []string{nvidiaUninstall}),
-		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": serviceDropIns(), "Environments": kubeletEnvironments(), "KubeletClient": kubeletClient,
+		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": serviceDropIns(), "Environments": kubeletEnvironments(), "Connections": connectionDirs(), "KubeletClient": kubeletClient,
 		"LeftOut": leftOutPattern, "Remote": remoteTypes(), "UnitDirs": unitDirs(), "DF": strings.Join(dfOptions(), " "),
 		"Modules":   strings.Join(surveyedModules(), "|"),
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",

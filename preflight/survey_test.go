@@ -90,6 +90,8 @@ func TestSurveyFilters(t *testing.T) {
 			"[Service]\nEnvironment=\"TOKEN=secret\" 'HTTPS_PROXY=http://svc:secret@p:3128' \\\n  A=\"secret and secret\"\nExecStart=/usr/bin/kubelet --token=secret\n",
 			"\nEnvironment= TOKEN= HTTPS_PROXY=http://***@p:3128 A=\n\nExecStart="},
 		{"kubelet_variables", "etc/sysconfig/kubelet", "TOKEN=secret\nKUBELET_EXTRA_ARGS=--v=2\nhttp_proxy=svc:secret@p\n", "\nKUBELET_EXTRA_ARGS=--v=2\nhttp_proxy=***@p"},
+		{"only '^(method|\\[)'", connectionsDir + "/wifi.nmconnection", "[wifi-security]\npsk=secret\n[ipv4]\nmethod=auto\n", "\n\n[ipv4]\nmethod=auto"},
+		{"only '(aide|updatedb)'", "etc/crontab", "0 1 * * * root backup --password secret\n0 5 * * * root aide --check\n", "aide --check"},
 		{"excludes", "etc/dnf/dnf.conf", "[main]\npassword=secret\nexcludepkgs=kernel*\n  runc\nproxy_password=secret\n", "kernel*"},
 		{"excludes", "etc/yum.repos.d/a.repo", "[a]\nexclude = x, y\nbaseurl=https://u:secret@h/\n", "x"},
 		{"secrets", fstabFile, "//nas/x /mnt cifs ro,username=a,password=secret,uid=0 0 0\n//nas/y /m cifs pass=secret 0 0\n", "/m cifs pass=***"},

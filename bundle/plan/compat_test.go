@@ -21,7 +21,7 @@ func gpuHost(device, driver string) []*preflight.Facts {
 	if device != "" {
 		f.PCI = []host.PCIDevice{{Address: "0000:17:00.0", Vendor: "10de", Device: device, Class: "030200"}}
 	}
-	f.Driver, f.Packages = driver, []preflight.Package{{Name: "python3-dnf-plugin-versionlock"}}
+	f.Driver = driver
 	return []*preflight.Facts{f}
 }
 
@@ -147,10 +147,6 @@ func TestCompatibilityOfGPUs(t *testing.T) {
 	installer[0].Runfile = true
 	vouched := gpuHost("2330", "")
 	vouched[0].Units = []preflight.Unit{{Name: "fapolicyd.service", State: "active"}}
-	unlocked := gpuHost("2330", "")
-	unlocked[0].Packages = nil
-	brings := configured("")
-	brings.Packages.Install = []string{"python3-dnf-plugin-versionlock"}
 	unread := func(fact, device string) []*preflight.Facts {
 		hosts := gpuHost(device, "")
 		hosts[0].Unknown = []preflight.Unknown{{Fact: fact, Reason: "no access"}}
@@ -221,16 +217,6 @@ func TestCompatibilityOfGPUs(t *testing.T) {
 			nil,
 		},
 		"fapolicyd, packages": {configured(""), vouched, nil, nil},
-		"no lock for the driver": {
-			configured(""),
-			unlocked,
-			nil,
-			[]string{
-				"gpu1: python3-dnf-plugin-versionlock is not installed, so dnf can update the kernel or the driver separately, want both locked; add python3-dnf-plugin-versionlock to packages.install",
-			},
-		},
-		"the bundle has the lock plugin":    {brings, unlocked, nil, nil},
-		"no lock for the user's own driver": {configured("gpu: {source: host}\n"), unlocked, nil, nil},
 		"Secure Boot without a key": {configured(""), locked,
 			[]string{"gpu1: secure-boot: on; no enrolled key for modules that are built on this host, want a driver with a signature that the kernel trusts"}, nil},
 		"Secure Boot, precompiled":       {configured("gpu: {source: precompiled}\n"), locked, nil, []string{"gpu1: secure-boot: on; no enrolled key for modules"}},

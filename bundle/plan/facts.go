@@ -29,6 +29,7 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, gpus map[str
 		OS: c.Packages.OS, Arch: "x86_64",
 		Modules: c.Packages.Modules,
 		Only:    driverPackages(c, gpus), Plain: []string{gpu.Module},
+		Wanted:  []string{lockPlugin},
 		Install: slices.Concat(release.Packages(c.Kubernetes.Version, c.Packages.OS), c.Runtime.Packages(), c.Packages.Install),
 	}
 	for _, u := range append([]release.Repository{upstream}, c.Runtime.PackageRepositories(c.Packages.OS)...) {

@@ -42,12 +42,6 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 		}
 		problems = append(problems, branchWarnings(c.GPU, plan, surveyed[i], now)...)
 		problems = append(problems, blockingPackages(plan, surveyed[i])...)
-		if c.GPU.Source != gpu.Site && !locks(c, surveyed[i]) {
-			problems = append(problems, incompatibility{
-				of: n.Name, found: lockPlugin + " is not installed, so dnf can update the kernel or the driver separately", want: "both locked",
-				fix: "add " + lockPlugin + " to packages.install, so that airgap locks both",
-			})
-		}
 		plans[n.Name] = plan
 	}
 	return plans, problems
@@ -130,15 +124,9 @@ func blockingPackages(p gpu.Plan, f *preflight.Facts) []incompatibility {
 	return problems
 }
 
-// lockPlugin is the package of dnf's plugin versionlock on EL 8, 9 and 10, in BaseOS.
+// lockPlugin is the package of dnf's plugin versionlock on EL 8, 9 and 10, in BaseOS. Every node gets it: without it,
+// the next dnf update can replace the kubelet.
 const lockPlugin = "python3-dnf-plugin-versionlock"
-
-// locks reports whether the host has the plugin or gets it: by this name, by name and
-// version, or as dnf-command(versionlock).
-func locks(c *config.Cluster, f *preflight.Facts) bool {
-	asked := func(spec string) bool { return strings.Contains(spec, "versionlock") }
-	return slices.ContainsFunc(c.Packages.Install, asked) || slices.ContainsFunc(f.Packages, func(p preflight.Package) bool { return p.Name == lockPlugin })
-}
 
 // unreadForDriver returns the facts that the selection of a driver needs and that the survey
 // could not read. Without this check the bundle would have no driver.

@@ -16,6 +16,8 @@ type Closure struct {
 	// "assumed (profile el9-minimal)".
 	Proof string
 	Hosts []string // the surveyed servers
+	// Without lists the servers that do not get all packages of Request.Wanted, and do not have them.
+	Without []string
 	// Together has the version of Extra.Together, by host.
 	Together map[string]string
 	// Repositories lists the searched repositories.
@@ -57,8 +59,8 @@ type Package struct {
 	Size       int64
 	SHA256     string
 	License    string // from the vendor, not always an SPDX expression
-	// NeededBy lists the packages that require it directly, and InstallList if
-	// the configuration names it.
+	// NeededBy lists the packages that require it directly, and InstallList or
+	// WantedList if a list names it.
 	NeededBy []string
 	// Hosts lists the servers that need it; nil if all do.
 	Hosts []string
@@ -69,6 +71,9 @@ type Package struct {
 
 // InstallList is the value in NeededBy for the list of the configuration.
 const InstallList = "packages.install"
+
+// WantedList is the value for the packages of Request.Wanted.
+const WantedList = "airgap"
 
 // Verify reads all of package p and checks the vendor's signature, the digests
 // and the name. The caller checks the checksum of the lock.

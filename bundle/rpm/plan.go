@@ -21,7 +21,7 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 	}
 	n := newUnion(u, req.Locked)
 	for _, s := range systems {
-		if err := n.add(ctx, s, req.Install, req.only(s)); err != nil {
+		if err := n.add(ctx, s, req); err != nil {
 			return nil, err
 		}
 	}
@@ -30,7 +30,7 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
 	}
 	assumed := "assumed (profile " + profileName(req.OS) + ")"
-	c := &Closure{OS: req.OS, Together: n.together, Proof: assumed}
+	c := &Closure{OS: req.OS, Together: n.together, Proof: assumed, Without: n.without}
 	for _, s := range u.sources {
 		c.Repositories = append(c.Repositories, s.Searched)
 	}

@@ -103,6 +103,9 @@ type Request struct {
 	Repositories []Repository
 	Modules      []string // NAME:STREAM
 	Install      []string
+	// Wanted lists packages that Plan adds for the servers on which they have a solution. It is no problem if a
+	// repository does not have them.
+	Wanted []string
 	// Only has the additional packages of single servers, by host.
 	Only map[string]Extra
 	// Plain lists modules that Plan treats as ordinary packages: it ignores their

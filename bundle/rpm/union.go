@@ -16,6 +16,7 @@ type union struct {
 	packages map[*entry]*usage
 	wrong    map[string][]string // hosts by problem
 	order    []string            // problems in the order of their discovery
+	without  []string            // hosts without the wanted packages
 	together map[string]string   // the version of Extra.Together, by host
 }
 
@@ -63,8 +64,8 @@ func (n *union) unavailable(install []string) []string {
 
 // add resolves the packages for one server, or for several with the same packages.
 // Between alternatives it prefers locked packages and packages of other servers.
-func (n *union) add(ctx context.Context, s system, install []string, only Extra) error {
-	more, version, problem := n.universe.extra(s, only, n.locked)
+func (n *union) add(ctx context.Context, s system, req Request) error {
+	more, version, problem := n.universe.extra(s, req.only(s), n.locked)
 	if problem != "" {
 		n.note(problem, s)
 		return nil
@@ -74,15 +75,24 @@ func (n *union) add(ctx context.Context, s system, install []string, only Extra)
 			n.together[host] = version
 		}
 	}
-	p, err := newProblem(ctx, n.universe, s, append(listed(install, InstallList), more...))
+	asks := append(listed(req.Install, InstallList), more...)
+	with := append(slices.Clone(asks), listed(req.Wanted, WantedList)...)
+	if len(req.Wanted) > 0 {
+		p, err := n.problem(ctx, s, with)
+		if err != nil {
+			return err
+		}
+		if chosen, ok := p.solve(); ok {
+			n.take(p, s, chosen)
+			return nil
+		}
+		if n.without = append(n.without, s.hosts()...); len(s.hosts()) == 0 {
+			n.without = []string{"every server"}
+		}
+	}
+	p, err := n.problem(ctx, s, asks)
 	if err != nil {
 		return err
-	}
-	for _, e := range n.kept {
-		p.preferred[e] = true
-	}
-	for e := range n.packages {
-		p.preferred[e] = true
 	}
 	chosen, ok := p.solve()
 	if !ok {
@@ -91,6 +101,27 @@ func (n *union) add(ctx context.Context, s system, install []string, only Extra)
 		}
 		return nil
 	}
+	n.take(p, s, chosen)
+	return nil
+}
+
+// problem asks for packages on one server. It prefers the packages of an earlier plan and those of other servers.
+func (n *union) problem(ctx context.Context, s system, asks []asking) (*problem, error) {
+	p, err := newProblem(ctx, n.universe, s, asks)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range n.kept {
+		p.preferred[e] = true
+	}
+	for e := range n.packages {
+		p.preferred[e] = true
+	}
+	return p, nil
+}
+
+// take adds the chosen packages for the servers of s.
+func (n *union) take(p *problem, s system, chosen []*entry) {
 	for _, e := range chosen {
 		if n.packages[e] == nil {
 			n.packages[e] = &usage{map[string]bool{}, map[string]bool{}}
@@ -102,7 +133,6 @@ func (n *union) add(ctx context.Context, s system, install []string, only Extra)
 	for _, c := range p.clauses {
 		n.credit(p, c, chosen)
 	}
-	return nil
 }
 
 // note records a problem of the servers of s.

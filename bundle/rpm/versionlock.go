@@ -238,12 +238,8 @@ func overwrite(name string, data []byte) error {
 	return host.WriteFile(name, data, mode)
 }
 
-// Unlocked returns the packages that were locked and for which dnf now has no lock.
+// Unlocked returns the packages for which dnf has no lock: also if the plugin is missing, and if they never had one.
 func (l VersionLock) Unlocked() ([]string, error) {
-	was, err := l.record()
-	if err != nil || was.List == "" {
-		return nil, err
-	}
 	list, err := l.list()
 	if err != nil {
 		return nil, err

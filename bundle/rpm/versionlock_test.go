@@ -139,7 +139,7 @@ func TestUnlocked(t *testing.T) {
 			t.Errorf("%s: got %q, %v; want %q", what, got, err, packages)
 		}
 	}
-	want("before the lock")
+	want("before the lock", "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
 	runs(t, l)
 	want("after the lock")
 	put(t, l.path("/etc/dnf/plugins/versionlock.list"), strings.Replace(l.text(t), "kubectl-0:1.36.3-150500.1.1.*\n", "", 1))

@@ -23,10 +23,18 @@ import (
 // other hosts before any service listens.
 func FirstSteps(s *site.Site) []step.Step {
 	steps := append([]step.Step{leave.Record(s.Machine.Member), TrustStep(site.RequiredFile, s.Required)}, choiceSteps(s)...)
-	if s.Config.HostSettings.Firewalld == settings.LeaveFirewalld {
-		return steps
+	if f := wantedFirewall(s); f != nil {
+		steps = append(steps, settings.FirewalldStep(s.Machine.Machine, *f))
 	}
-	f := settings.Firewall{
+	return steps
+}
+
+// wantedFirewall returns nil if the site manages firewalld.
+func wantedFirewall(s *site.Site) *settings.Firewall {
+	if s.Config.HostSettings.Firewalld == settings.LeaveFirewalld {
+		return nil
+	}
+	f := &settings.Firewall{
 		Address: s.Node.Address, Ports: listening(s),
 		PodSubnet: s.Config.Kubernetes.PodSubnet, PodLinks: cni.Links(s.Config.Network),
 		Routed: s.Config.Network.Encapsulation == cni.Native || s.Config.Network.Encapsulation == cni.CrossSubnet,
@@ -37,7 +45,7 @@ func FirstSteps(s *site.Site) []step.Step {
 			f.Masters = append(f.Masters, n.Address)
 		}
 	}
-	return append(steps, settings.FirewalldStep(s.Machine.Machine, f))
+	return f
 }
 
 // SettingSteps are the settings that a node's programs need.

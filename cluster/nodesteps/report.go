@@ -52,7 +52,7 @@ func Settings(s *site.Site) (report.Settings, error) {
 		return report.Settings{}, err
 	}
 	return report.Settings{
-		Node: s.Node.Name, APIServer: s.Config.Kubernetes.ControlPlaneEndpoint, Etcd: s.Node.Has(config.ControlPlane),
+		Node: s.Node.Name, Address: s.Node.Address, Firewall: wantedFirewall(s), APIServer: s.Config.Kubernetes.ControlPlaneEndpoint, Etcd: s.Node.Has(config.ControlPlane),
 		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: upstreams(s), Own: own, GPU: cards,
 	}, nil
 }

@@ -85,6 +85,9 @@ func (s Settings) parts(m kubeadm.Machine) []nodereport.Part {
 		r.Disks, err = nodereport.Disks(s.places())
 		return err
 	}))
+	if s.Address != "" {
+		parts = append(parts, part("network", sometimes, slow, func(ctx context.Context, r *report) (err error) { r.Network, err = s.network(ctx, m); return err }))
+	}
 	if s.Etcd {
 		parts = append(parts,
 			part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }),

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"airgap.dev/airgap/internal/nevra"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -19,7 +20,9 @@ type Settings struct {
 	// APIServer is the load balancer's HOST:PORT: on a control-plane host the
 	// kubelet uses the local API server, and its failure would delay the report about it.
 	APIServer  string                `json:"apiServer"`
-	Etcd       bool                  `json:"etcd"` // a member of it runs here
+	Address    string                `json:"address,omitempty"`  // the node's; "" in a file of an older airgap
+	Firewall   *settings.Firewall    `json:"firewall,omitempty"` // nil: the site manages it
+	Etcd       bool                  `json:"etcd"`               // a member of it runs here
 	Units      []string              `json:"units"`
 	Pinned     []string              `json:"pinned"` // images
 	Locked     []nevra.NEVRA         `json:"locked"` // packages

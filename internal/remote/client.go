@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -12,9 +13,10 @@ import (
 type Client struct {
 	Host
 
-	conn *ssh.Client
-	sudo sudo
-	gone chan struct{} // closed when the connection has ended
+	conn  *ssh.Client
+	sudo  sudo
+	gone  chan struct{}                          // closed when the connection has ended
+	again func(context.Context) (*Client, error) // another connection to the same host
 }
 
 // missed is how many signs of life may fail to come before a host counts as
@@ -62,8 +64,27 @@ func (c *Client) Gone() <-chan struct{} { return c.gone }
 // Close ends the connection and everything that runs over it.
 func (c *Client) Close() error { return c.conn.Close() }
 
-// session opens a session. It ends if the host no longer answers.
-func (c *Client) session(ctx context.Context) (*ssh.Session, error) {
+// session opens a session, and returns the function that ends it. A host with "MaxSessions 1" refuses a second session
+// on one connection, so session opens another connection for it.
+func (c *Client) session(ctx context.Context) (*ssh.Session, func(), error) {
+	session, err := c.open(ctx)
+	refused, is := errors.AsType[*ssh.OpenChannelError](err)
+	if !is {
+		return session, func() { _ = session.Close() }, err
+	}
+	other, err := c.again(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(refused, err)
+	}
+	if session, err = other.open(ctx); err != nil {
+		other.Close()
+		return nil, nil, err
+	}
+	return session, func() { _ = session.Close(); other.Close() }, nil
+}
+
+// open opens a session on this connection. It ends if the host no longer answers.
+func (c *Client) open(ctx context.Context) (*ssh.Session, error) {
 	type opened struct {
 		session *ssh.Session
 		err     error

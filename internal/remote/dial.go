@@ -34,6 +34,7 @@ func (d *Dialer) Dial(ctx context.Context, h Host, password string) (*Client, er
 	for _, kind := range kinds {
 		client, err := d.login(ctx, &attempt{host: h, known: d.Known, password: password}, kind)
 		if err == nil {
+			client.again = func(ctx context.Context) (*Client, error) { return d.Dial(ctx, h, password) }
 			return client, nil
 		}
 		_, other := errors.AsType[*HostKeyError](err)

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -113,6 +114,38 @@ func refused(tried []string) string {
 		return ""
 	}
 	return ", and did not take " + strings.Join(tried, ", ")
+}
+
+// ShellError says that the user's login shell did not run a command.
+type ShellError struct {
+	Host Host
+	Code int    // exit status of the login shell
+	Said string // by the login shell
+}
+
+func (e *ShellError) Error() string {
+	return fmt.Sprintf("run /bin/sh on %s: the login shell of %s did not run it (exit status %d): %s",
+		e.Host, e.Host.User, e.Code, cmp.Or(lastLine(e.Said), "it printed no reason"))
+}
+
+// Hint returns the next step.
+func (e *ShellError) Hint() string {
+	return "make this command succeed: ssh " + e.Host.User + "@" + e.Host.Address + " exec /bin/sh -c true; the user may need another login shell: usermod --shell /bin/bash " + e.Host.User
+}
+
+// SessionError says that the host refuses a session on a connection that it accepted.
+type SessionError struct {
+	Host Host
+	Err  error
+}
+
+func (e *SessionError) Error() string { return fmt.Sprintf("open a session on %s: %v", e.Host, e.Err) }
+
+func (e *SessionError) Unwrap() error { return e.Err }
+
+// Hint returns the next step.
+func (e *SessionError) Hint() string {
+	return "MaxSessions of sshd must be 1 or more on " + e.Host.Name + " (sshd -T | grep -i maxsessions); if it is, read journalctl -u sshd there"
 }
 
 // ExitError says that a command ran and was not content.

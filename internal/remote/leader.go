@@ -7,39 +7,72 @@ import (
 	"sync"
 )
 
-// leaderMark begins the line with a command's process number.
-const leaderMark = "airgap-process:"
+// Every command begins with a line on each stream. The text before it comes from the login shell: a greeting of
+// .bashrc, which may end without a newline, or sudo's lecture.
+const (
+	outputMark = "airgap-output:"  // on stdout
+	leaderMark = "airgap-process:" // on stderr, with the command's process number
+)
 
-// leader takes the line with the process number out of a command's stderr and
-// passes on the rest. sudo's lecture and a shell's greeting may come before.
-type leader struct {
-	rest  io.Writer
-	line  []byte
-	pid   []byte        // to be read once it is known
-	known chan struct{} // closed then
+// opening divides a stream at the line that begins with mark. The mark need not be at the beginning of its line.
+type opening struct {
+	mark          string
+	before, after io.Writer
+	held          []byte        // may be the beginning of the mark
+	value         string        // the line's text after the mark; to be read when it has begun
+	begun         chan struct{} // closed at the mark
 }
 
-func (l *leader) Write(p []byte) (int, error) {
-	if l.pid != nil {
-		return l.rest.Write(p)
+func (o *opening) Write(p []byte) (int, error) {
+	if o.found() {
+		return o.after.Write(p)
 	}
-	l.line = append(l.line, p...)
-	for {
-		line, more, whole := bytes.Cut(l.line, []byte("\n"))
-		if !whole {
-			return len(p), nil
-		}
-		l.line = more
-		if pid, found := bytes.CutPrefix(line, []byte(leaderMark)); found {
-			l.pid = bytes.Clone(pid)
-			close(l.known)
-			_, err := l.rest.Write(more)
-			return len(p), err
-		}
-		if _, err := l.rest.Write(append(line, '\n')); err != nil {
-			return 0, err
+	o.held = append(o.held, p...)
+	at := bytes.Index(o.held, []byte(o.mark))
+	if at < 0 {
+		return len(p), o.release(len(o.held) - overlap(o.held, o.mark))
+	}
+	if err := o.release(at); err != nil {
+		return 0, err
+	}
+	line, more, whole := bytes.Cut(o.held, []byte("\n"))
+	if !whole {
+		return len(p), nil
+	}
+	o.value = string(line[len(o.mark):])
+	close(o.begun)
+	_, err := o.after.Write(more)
+	return len(p), err
+}
+
+// found reports whether the mark has been read.
+func (o *opening) found() bool {
+	select {
+	case <-o.begun:
+		return true
+	default:
+		return false
+	}
+}
+
+// release passes on n bytes that are not part of the mark.
+func (o *opening) release(n int) error {
+	_, err := o.before.Write(o.held[:n])
+	o.held = o.held[n:]
+	return err
+}
+
+// flush passes on the rest of a stream that ended without the mark.
+func (o *opening) flush() { _ = o.release(len(o.held)) }
+
+// overlap is the length of the longest end of text that is a beginning of mark.
+func overlap(text []byte, mark string) int {
+	for n := min(len(text), len(mark)-1); n > 0; n-- {
+		if bytes.HasSuffix(text, []byte(mark[:n])) {
+			return n
 		}
 	}
+	return 0
 }
 
 // valve drops all data after it is shut: late data of a host must not reach a writer

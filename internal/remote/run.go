@@ -24,10 +24,6 @@ const (
 	stopGrace   = 15 * time.Second // for it to end: its own children have 10 s
 )
 
-// environment replaces the environment of the user's shell, so that root's programs
-// are found and messages are in one language.
-const environment = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C"
-
 // Run runs a command and waits for its end. One that is not content gives an
 // *ExitError, a host that is gone ErrLost. When ctx ends the command is sent
 // SIGTERM, and Run waits for it, for a while.
@@ -40,22 +36,24 @@ func (c *Client) Run(ctx context.Context, cmd Command) error {
 }
 
 func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
-	session, err := c.session(ctx)
+	session, end, err := c.session(ctx)
 	if err != nil {
 		return c.lost(ctx, cmd, err)
 	}
-	defer session.Close()
-	tail := &tail{max: 2 << 10}
+	defer end()
+	tail, noise := &tail{max: 2 << 10}, &tail{max: 2 << 10}
 	stdout, stderr := &valve{w: cmd.Stdout}, &valve{w: cmd.Stderr}
 	defer stdout.shut()
 	defer stderr.shut()
-	leader := &leader{rest: io.MultiWriter(stderr, tail), known: make(chan struct{})}
-	session.Stdout, session.Stderr = stdout, leader
-	fed, err := feed(session, as.stdin(cmd.Stdin))
+	told := io.MultiWriter(stderr, tail)
+	output := &opening{mark: outputMark, before: noise, after: stdout, begun: make(chan struct{})}
+	leader := &opening{mark: leaderMark, before: told, after: told, begun: make(chan struct{})}
+	session.Stdout, session.Stderr = output, leader
+	fed, err := feed(session, as.stdin(cmd))
 	if err != nil {
 		return c.lost(ctx, cmd, err)
 	}
-	if err := session.Start(as.line(cmd.Args)); err != nil {
+	if err := session.Start(loginLine); err != nil {
 		return c.lost(ctx, cmd, err)
 	}
 	ended := make(chan error, 1)
@@ -69,7 +67,13 @@ func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
 		c.stop(as, leader, ended)
 		return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, ctx.Err())
 	}
-	if exit, is := errors.AsType[*ssh.ExitError](err); is {
+	exit, is := errors.AsType[*ssh.ExitError](err)
+	if (err == nil || is) && !leader.found() {
+		leader.flush()
+		output.flush()
+		return as.refused(c.Host, exit, cmp.Or(tail.String(), noise.String()))
+	}
+	if is {
 		return &ExitError{Host: c.Host, Args: cmd.Args, Code: exit.ExitStatus(), Tail: tail.String()}
 	}
 	return c.lost(ctx, cmd, err)
@@ -80,8 +84,8 @@ func (c *Client) lost(ctx context.Context, cmd Command, err error) error {
 	if err == nil {
 		return nil
 	}
-	if refused, is := errors.AsType[*ssh.OpenChannelError](err); is {
-		return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, refused)
+	if _, is := errors.AsType[*ssh.OpenChannelError](err); is {
+		return &SessionError{Host: c.Host, Err: err}
 	}
 	return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, cmp.Or(ctx.Err(), ErrLost))
 }
@@ -122,11 +126,11 @@ func (s *source) Read(p []byte) (int, error) {
 
 // stop ends a command: it signals the process and waits for a limited time.
 // OpenSSH passes no signals on to root's sessions, so kill has to.
-func (c *Client) stop(as sudo, l *leader, ended <-chan error) {
+func (c *Client) stop(as sudo, l *opening, ended <-chan error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	select {
-	case <-l.known:
+	case <-l.begun:
 	case <-ended:
 		return
 	case <-time.After(stopTimeout):
@@ -134,24 +138,10 @@ func (c *Client) stop(as sudo, l *leader, ended <-chan error) {
 	}
 	killing, done := context.WithTimeout(ctx, stopTimeout)
 	defer done()
-	go func() { _ = c.run(killing, as, Command{Args: []string{"kill", "-TERM", string(l.pid)}}) }()
+	go func() { _ = c.run(killing, as, Command{Args: []string{"kill", "-TERM", l.value}}) }()
 	select {
 	case <-ended:
 	case <-c.gone:
 	case <-ctx.Done():
 	}
 }
-
-// remoteLine runs args with our environment. The shell tells its process
-// number first; the command takes its place.
-func remoteLine(before string, args []string) string {
-	quoted := make([]string, len(args))
-	for i, a := range args {
-		quoted[i] = quote(a)
-	}
-	script := "echo " + leaderMark + "$$ >&2; exec env " + environment + " " + strings.Join(quoted, " ")
-	return before + "sh -c " + quote(script)
-}
-
-// quote is for every shell that a user may have been given.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -2,11 +2,14 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+
+	"golang.org/x/crypto/ssh"
 )
 
 // sudo is how a user becomes root: its zero value is for root.
@@ -15,27 +18,44 @@ type sudo struct {
 	password string // "" where none is asked for
 }
 
-// line is the command line that the host's shell gets. With a password, sudo
-// gets -k, so that it always reads the line, and the password never reaches the
-// command.
-func (s sudo) line(args []string) string {
+// prefix becomes root in front of a command. With a password, sudo gets -k, so that it always reads the line, and the
+// password never reaches the command.
+func (s sudo) prefix() string {
 	switch {
 	case !s.wanted:
-		return remoteLine("", args)
+		return ""
 	case s.password == "":
-		return remoteLine("LC_ALL=C sudo -n -- ", args)
+		return "sudo -n -- "
 	}
-	return remoteLine("LC_ALL=C sudo -k -S -p '' -- ", args)
+	return "sudo -k -S -p '' -- "
 }
 
-func (s sudo) stdin(rest io.Reader) io.Reader {
-	if rest == nil {
-		rest = strings.NewReader("")
+// stdin is the script for the login shell, the password for sudo, and then the command's own input.
+func (s sudo) stdin(cmd Command) io.Reader {
+	first := script(s.prefix(), cmd.Args) + "\n"
+	if s.wanted && s.password != "" {
+		first += s.password + "\n"
 	}
-	if !s.wanted || s.password == "" {
-		return rest
+	if cmd.Stdin == nil {
+		return strings.NewReader(first)
 	}
-	return io.MultiReader(strings.NewReader(s.password+"\n"), rest)
+	return io.MultiReader(strings.NewReader(first), cmd.Stdin)
+}
+
+// refused explains why a command did not begin. exit is nil for exit status 0.
+func (s sudo) refused(h Host, exit *ssh.ExitError, said string) error {
+	code := 0
+	if exit != nil {
+		code = exit.ExitStatus()
+	}
+	if !s.wanted {
+		return &ShellError{Host: h, Code: code, Said: said}
+	}
+	return &SudoError{
+		Host: h, Said: said, Missing: code == 127,
+		Wanted:  s.password == "" && strings.Contains(said, "password is required"),
+		Refused: s.password != "" && wrongPassword(said),
+	}
 }
 
 // SudoError says that the user cannot become root.
@@ -43,72 +63,82 @@ type SudoError struct {
 	Host    Host
 	Wanted  bool   // it asks for a password, and none was given
 	Refused bool   // the password was refused
+	Missing bool   // the host has no sudo
 	Said    string // by sudo
 }
 
 func (e *SudoError) Error() string {
 	switch {
+	case e.Missing:
+		return fmt.Sprintf("become root on %s: there is no sudo: %s", e.Host, lastLine(e.Said))
 	case e.Wanted:
 		return fmt.Sprintf("become root on %s: sudo asks for a password", e.Host)
 	case e.Refused:
 		return fmt.Sprintf("become root on %s: sudo refused the password", e.Host)
+	case e.noRule():
+		return fmt.Sprintf("become root on %s: sudo refused: %s", e.Host, lastLine(e.Said))
 	}
-	return fmt.Sprintf("become root on %s: sudo refused: %s", e.Host, lastLine(e.Said))
+	return fmt.Sprintf("become root on %s: sudo failed: %s", e.Host, cmp.Or(lastLine(e.Said), "it printed no reason"))
 }
 
-// Hint returns the next step.
-func (e *SudoError) Hint() string {
-	rule := fmt.Sprintf("%s ALL=(ALL) ALL", e.Host.User)
-	switch {
-	case e.Wanted:
-		return "run airgap on a terminal and enter the password, or allow sudo without one: " + fmt.Sprintf("%s ALL=(ALL) NOPASSWD: ALL", e.Host.User) + " in /etc/sudoers.d/airgap on " + e.Host.Name
-	case strings.Contains(e.Said, "tty"):
-		return "Defaults:" + e.Host.User + " !requiretty in /etc/sudoers.d/airgap on " + e.Host.Name
+// noRule reports whether the sudoers files have no rule for the user.
+func (e *SudoError) noRule() bool {
+	for _, text := range []string{"not in the sudoers file", "may not run sudo", "not allowed to", "must have a tty", "no tty present"} {
+		if strings.Contains(e.Said, text) {
+			return true
+		}
 	}
-	return rule + " in /etc/sudoers.d/airgap on " + e.Host.Name + " (visudo -f), or another ssh.user in airgap.yaml"
+	return false
+}
+
+// Hint returns the next step. It names the sudoers files only if a rule there is the fix.
+func (e *SudoError) Hint() string {
+	file := " in /etc/sudoers.d/airgap on " + e.Host.Name
+	switch {
+	case e.Missing:
+		return "install the package sudo on " + e.Host.Name + ", or set ssh.user in airgap.yaml to root"
+	case e.Wanted:
+		return "run airgap on a terminal and enter the password, or allow sudo without one: " + e.Host.User + " ALL=(ALL) NOPASSWD: ALL" + file
+	case e.Refused:
+		return "run airgap on a terminal and enter the password of " + e.Host.User + " on " + e.Host.Name
+	case strings.Contains(e.Said, "tty"):
+		return "Defaults:" + e.Host.User + " !requiretty" + file
+	case e.noRule():
+		return e.Host.User + " ALL=(ALL) ALL" + file + " (visudo -f), or another ssh.user in airgap.yaml"
+	case strings.Contains(e.Said, "expired"):
+		return "log in on " + e.Host.Name + " as " + e.Host.User + " and change the password: passwd"
+	}
+	return "log in on " + e.Host.Name + " as " + e.Host.User + ", run sudo -v and fix the cause that it prints"
 }
 
 // BecomeRoot finds out how commands run as root on the host, and stores it. An
-// error that the user can fix is a SudoError.
+// error that the user can fix is a SudoError or a ShellError.
 func (c *Client) BecomeRoot(ctx context.Context, password string) error {
-	if isRoot, _, err := c.whoami(ctx, sudo{}); isRoot || err != nil {
+	if isRoot, err := c.isRoot(ctx, sudo{}); isRoot || err != nil {
 		return err
 	}
 	as := sudo{wanted: true}
-	isRoot, said, err := c.whoami(ctx, as)
-	if err != nil {
-		return err
-	}
-	if !isRoot && !strings.Contains(said, "password is required") {
-		return &SudoError{Host: c.Host, Said: said}
-	}
-	if !isRoot && password == "" {
-		return &SudoError{Host: c.Host, Wanted: true}
-	}
-	if !isRoot {
+	isRoot, err := c.isRoot(ctx, as)
+	if no, is := errors.AsType[*SudoError](err); is && no.Wanted && password != "" {
 		as.password = password
-		isRoot, said, err = c.whoami(ctx, as)
+		isRoot, err = c.isRoot(ctx, as)
 	}
-	if err != nil {
-		return err
+	if err == nil && !isRoot {
+		err = &SudoError{Host: c.Host, Said: "it runs commands as another user than root"}
 	}
-	if !isRoot {
-		return &SudoError{Host: c.Host, Refused: wrongPassword(said), Said: said}
+	if err == nil {
+		c.sudo = as
 	}
-	c.sudo = as
-	return nil
+	return err
 }
 
 func wrongPassword(said string) bool {
 	return strings.Contains(said, "incorrect password") || strings.Contains(said, "no password was provided") || strings.Contains(said, "Sorry, try again")
 }
 
-// whoami runs id, and returns the output if it is not root's number.
-func (c *Client) whoami(ctx context.Context, as sudo) (isRoot bool, said string, err error) {
+// isRoot reports whether commands run as root.
+func (c *Client) isRoot(ctx context.Context, as sudo) (bool, error) {
 	var out bytes.Buffer
-	err = c.run(ctx, as, Command{Args: []string{"id", "-u"}, Stdout: &out})
-	if exit, is := errors.AsType[*ExitError](err); is {
-		return false, exit.Tail, nil
-	}
-	return strings.HasSuffix("\n"+strings.TrimSpace(out.String()), "\n0"), "", err
+	err := c.run(ctx, as, Command{Args: []string{"id", "-u"}, Stdout: &out})
+	return strings.TrimSpace(out.String()) == "0", err
 }

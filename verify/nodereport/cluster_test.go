@@ -94,9 +94,13 @@ func full() Report {
 	at := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	return Report{
 		Program: "v1", BootID: "b", Kernel: "k", Programs: &Programs{"v2", "v1", "v1"},
-		Units:        []Unit{{"kubelet.service", "active"}},
-		Cgroup:       &Cgroup{2, "cgroupfs", "systemd", "cgroupfs", "systemd", []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
-		ProxyMode:    "nftables",
+		Units:     []Unit{{"kubelet.service", "active"}},
+		Cgroup:    &Cgroup{2, "cgroupfs", "systemd", "cgroupfs", "systemd", []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
+		ProxyMode: "nftables",
+		Network: &HostNetwork{
+			Address: "10.0.0.21", Link: "ens192", DHCP: "10.0.0.21 on ens192 expires", Firewall: &Firewall{Running: true, Opened: true, Missing: []string{"runtime, zone public: x"}},
+			NameServers: []string{"10.0.0.1"}, DNSPods: []DNSPod{{Name: "coredns-1", NameServers: []string{"10.0.0.2"}}},
+		},
 		Images:       &Images{[]string{"a"}, []string{"b"}},
 		Packages:     &Packages{[]string{"S.5....T.  /usr/bin/kubelet"}, []string{"kubelet-0:1-1.x86_64"}},
 		Links:        []Link{{"flannel.1", "vxlan", 1450, true}},

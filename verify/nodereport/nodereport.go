@@ -44,6 +44,7 @@ type Report struct {
 	Packages     *Packages     `json:"packages,omitempty"`
 	Links        []Link        `json:"links,omitempty"`
 	Sysctls      []Setting     `json:"sysctls,omitempty"` // that differ from airgap's values
+	Network      *HostNetwork  `json:"network,omitempty"`
 	Registries   []Registry    `json:"registries,omitempty"`
 	Clock        *Clock        `json:"clock,omitempty"`
 	Certificates []Certificate `json:"certificates,omitempty"`
@@ -107,6 +108,30 @@ type Setting struct {
 	Key  string `json:"key"` // "net.ipv4.ip_forward"
 	Saw  string `json:"saw"`
 	Want string `json:"want"`
+}
+
+// HostNetwork has settings of the host's network that other programs and teams may change.
+type HostNetwork struct {
+	Address     string    `json:"address"`            // the node's in airgap.yaml
+	Link        string    `json:"link,omitempty"`     // the interface with it; "": none
+	DHCP        string    `json:"dhcp,omitempty"`     // why the address may change, with the file; "": it stays
+	Firewall    *Firewall `json:"firewall,omitempty"` // nil: the site manages it, or an older airgap did not report it
+	NameServers []string  `json:"nameServers,omitempty"`
+	DNSPods     []DNSPod  `json:"dnsPods,omitempty"` // CoreDNS pods on this host
+}
+
+// Firewall is firewalld with the openings of airgap.
+type Firewall struct {
+	Running bool `json:"running"`
+	Opened  bool `json:"opened"` // airgap has added openings: it ran at the installation
+	// Missing has the openings that firewalld does not have, with the view, the zone and the opening.
+	Missing []string `json:"missing,omitempty"`
+}
+
+// DNSPod is a CoreDNS pod with the name servers that the kubelet gave it at its start.
+type DNSPod struct {
+	Name        string   `json:"name"`
+	NameServers []string `json:"nameServers,omitempty"`
 }
 
 // Registry is a registry that this host pulls from.

@@ -6,18 +6,22 @@ package sshtest
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/pem"
 	"errors"
+	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +33,13 @@ import (
 // machine, except sudo and id, which are scripts in bin.
 type Server struct {
 	Addr string // HOST:PORT
+
+	// MaxSessions is how many sessions one connection may have at the same time; 0: any number; -1: none.
+	MaxSessions int32
+	// Shell is the login shell: a program that takes -c, or Csh; "" is sh.
+	Shell string
+	// Greeting is what the shell's own files print to stdout and stderr before the command.
+	Greeting string
 
 	bin    string
 	config *ssh.ServerConfig
@@ -98,6 +109,7 @@ func Serve(t *testing.T, setup func(*ssh.ServerConfig), keys ...ssh.Signer) *Ser
 	}
 	s := &Server{Addr: l.Addr().String(), bin: t.TempDir(), config: &ssh.ServerConfig{}}
 	setup(s.config)
+	s.Program(t, "env", strings.ReplaceAll(env, "%BIN%", s.bin))
 	for _, k := range keys {
 		s.config.AddHostKey(k)
 	}
@@ -174,12 +186,21 @@ func (s *Server) talk(conn net.Conn) {
 		return
 	}
 	go ssh.DiscardRequests(requests)
+	var open atomic.Int32
 	for c := range channels {
+		if open.Add(1) > s.MaxSessions && s.MaxSessions != 0 {
+			open.Add(-1)
+			_ = c.Reject(ssh.ConnectionFailed, "open failed") // as OpenSSH does
+			continue
+		}
 		channel, requests, err := c.Accept()
 		if err != nil {
 			return
 		}
-		go s.session(channel, requests)
+		go func() {
+			defer open.Add(-1)
+			s.session(channel, requests)
+		}()
 	}
 }
 
@@ -202,7 +223,14 @@ func (s *Server) exec(channel ssh.Channel, line string) int {
 	s.mu.Lock()
 	s.lines = append(s.lines, line)
 	s.mu.Unlock()
-	cmd := exec.Command("sh", "-c", strings.ReplaceAll(line, "PATH=", "PATH="+s.bin+":"))
+	_, _ = io.WriteString(channel, s.Greeting)
+	_, _ = io.WriteString(channel.Stderr(), s.Greeting)
+	args, err := s.login(line)
+	if err != nil {
+		_, _ = fmt.Fprintln(channel.Stderr(), err)
+		return 1
+	}
+	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "PATH="+s.bin+":"+os.Getenv("PATH"))
 	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
 	cmd.WaitDelay = time.Second
@@ -230,10 +258,33 @@ func (s *Server) exec(channel ssh.Channel, line string) int {
 	return 0
 }
 
+// login is the process that the login shell becomes for a line.
+func (s *Server) login(line string) ([]string, error) {
+	if s.Shell == Csh {
+		words, err := cshWords(line)
+		if err == nil && words[0] == "exec" {
+			words = words[1:]
+		}
+		return words, err
+	}
+	return []string{cmp.Or(s.Shell, "sh"), "-c", line}, nil
+}
+
+// env puts the server's programs before those of the machine.
+const env = `for arg; do
+	shift
+	case $arg in PATH=*) arg=PATH=%BIN%:${arg#PATH=} ;; esac
+	set -- "$@" "$arg"
+done
+exec /usr/bin/env "$@"`
+
+// Path is the path of a script.
+func (s *Server) Path(name string) string { return filepath.Join(s.bin, name) }
+
 // Program puts a script where the server's commands find it.
 func (s *Server) Program(t *testing.T, name, script string) {
 	t.Helper()
-	if err := os.WriteFile(filepath.Join(s.bin, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+	if err := os.WriteFile(s.Path(name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -25,7 +25,7 @@ AS=0; export AS; exec "$@"`
 func (s *Server) Sudo(t *testing.T, password string, free, rule bool) {
 	t.Helper()
 	flag := map[bool]string{true: "1"}
-	s.Program(t, "id", `echo "greetings from a login script"; echo "${AS-1000}"`)
+	s.Program(t, "id", `echo "${AS-1000}"`)
 	s.Program(t, "sudo", strings.NewReplacer("%FREE%", flag[free], "%RULE%", flag[rule], "%PASSWORD%", password).Replace(sudo))
 }
 

@@ -1,0 +1,27 @@
+package remote
+
+import "strings"
+
+// loginLine is the command for the user's login shell, always the same. csh, tcsh, fish and zsh read it as sh does: it
+// has no variable, no "!", no backslash, no newline and no redirection outside the quotes, and is shorter than a word of
+// csh may be. The rest comes through stdin, which no login shell interprets.
+const loginLine = `exec /bin/sh -c 'IFS= read -r line && eval "$line"'`
+
+// environment replaces the environment of the user's shell, so that root's programs
+// are found and messages are in one language.
+const environment = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C"
+
+// script is the line that /bin/sh reads: it becomes root, marks both streams, and runs args in its place. The user's own
+// files may have set PATH, so the directories of sudo are added.
+func script(prefix string, args []string) string {
+	quoted := make([]string, len(args))
+	for i, a := range args {
+		quoted[i] = quote(a)
+	}
+	inner := "echo " + outputMark + "; echo " + leaderMark + "$$ >&2; exec env " + environment + " " + strings.Join(quoted, " ")
+	return `n=$(printf '\nx'); n=${n%x}; PATH=$PATH:/usr/local/bin:/usr/bin:/bin; LC_ALL=C; export PATH LC_ALL; exec ` +
+		prefix + "/bin/sh -c " + strings.ReplaceAll(quote(inner), "\n", `'"$n"'`)
+}
+
+// quote is for sh.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

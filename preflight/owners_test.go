@@ -1,0 +1,150 @@
+package preflight
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// TestAddressFromDHCP reads network configurations of every kind that an EL release uses.
+func TestAddressFromDHCP(t *testing.T) {
+	const connection, ifcfg = connectionsDir + "/lan.nmconnection", ifcfgDir + "/ifcfg-ens192"
+	address := netip.MustParseAddr("10.0.0.11")
+	for name, tc := range map[string]struct {
+		file, text string
+		expires    bool
+		want       string
+	}{
+		"static":                     {connection, "[connection]\ninterface-name=ens192\n\n[ipv4]\nmethod=manual\naddress1=10.0.0.11/24,10.0.0.1\n", false, ""},
+		"auto":                       {connection, "[connection]\ninterface-name=ens192\n\n[ipv4]\nmethod=auto\n", true, "10.0.0.11 on ens192 is from DHCP: /" + connection + " line 5: method=auto"},
+		"auto, without an end":       {connection, "\n\n[connection]\ninterface-name = ens192\n[ipv4]\nmethod = auto\n", false, "line 6: method = auto"},
+		"auto for IPv6 only":         {connection, "[connection]\ninterface-name=ens192\n[ipv4]\nmethod=manual\naddress1=10.0.0.11/24\n[ipv6]\nmethod=auto\n", false, ""},
+		"auto and this address":      {connection, "[connection]\ninterface-name=ens192\n[ipv4]\nmethod=auto\naddresses=10.0.0.10/24;10.0.0.11/24;\n", false, ""},
+		"auto and another address":   {connection, "[connection]\ninterface-name=ens192\n[ipv4]\nmethod=auto\naddress1=10.0.0.9/24,10.0.0.11\n", false, "method=auto"},
+		"auto for another interface": {connection, "[connection]\ninterface-name=ens224\n[ipv4]\nmethod=auto\n", false, ""},
+		"auto for any interface":     {connection, "[connection]\nid=x\n[ipv4]\nmethod=auto\n", true, "method=auto"},
+		"any interface, not in use":  {connection, "[connection]\nid=x\n[ipv4]\nmethod=auto\n", false, ""},
+		"an editor's copy":           {connection + "~", "[connection]\ninterface-name=ens192\n[ipv4]\nmethod=auto\n", false, ""},
+		"a comment":                  {connection, "[connection]\ninterface-name=ens192\n[ipv4]\n#method=auto\n", false, ""},
+		"EL 8":                       {ifcfg, "TYPE=Ethernet\nBOOTPROTO=\"dhcp\"\nDEVICE=ens192\n", false, "/" + ifcfg + ` line 2: BOOTPROTO="dhcp"`},
+		"EL 8, static":               {ifcfg, "BOOTPROTO=none\nIPADDR=10.0.0.11\nDEVICE=ens192\n", false, ""},
+		"EL 8, no device":            {ifcfg, "BOOTPROTO=dhcp\n", false, "line 1: BOOTPROTO=dhcp"},
+		"in memory":                  {"run/NetworkManager/system-connections/Wired connection 1.nmconnection", "[connection]\ninterface-name=ens192\n[ipv4]\nmethod=auto\n", true, "/run/NetworkManager/"},
+		"another program's":          {"etc/motd", "", true, "10.0.0.11 on ens192 expires"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &Facts{Links: []Link{{Name: "ens192", Addresses: []netip.Prefix{netip.PrefixFrom(address, 24)}}}}
+			if tc.expires {
+				f.Links[0].Dynamic = []netip.Addr{address}
+			}
+			if err := readDHCP(t.Context(), reader{fs: fstest.MapFS{tc.file: {Data: []byte(tc.text)}}}, f); err != nil {
+				t.Fatal(err)
+			}
+			got := judgeNodeIP(f, &Want{NodeAddress: "10.0.0.11"})
+			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestParseDynamicAddress(t *testing.T) {
+	links, err := parseLinks(`[{"ifname":"e","addr_info":[{"local":"10.0.0.11","prefixlen":24,"dynamic":true,"valid_life_time":43200},{"local":"10.0.0.12","prefixlen":24,"valid_life_time":4294967295}]}]`)
+	if err != nil || len(links) != 1 || !slices.Equal(links[0].Dynamic, []netip.Addr{netip.MustParseAddr("10.0.0.11")}) {
+		t.Errorf("got %+v, %v", links, err)
+	}
+}
+
+func TestUSBStorage(t *testing.T) {
+	for name, tc := range map[string]struct {
+		file, text string
+		unit       string
+		medium     string
+		want       string
+	}{
+		"nothing":                 {"etc/motd", "", "", "", ""},
+		"install":                 {"etc/modprobe.d/cis.conf", "# CIS\n\ninstall usb-storage /bin/true\n", "", "", "/etc/modprobe.d/cis.conf line 3: install usb-storage /bin/true"},
+		"install, other spelling": {"usr/lib/modprobe.d/x.conf", "install usb_storage /usr/bin/false\n", "", "", "line 1"},
+		"a blacklist":             {"run/modprobe.d/x.conf", "blacklist usb-storage", "", "", "blacklist usb-storage"},
+		"an install line of use":  {"etc/modprobe.d/x.conf", "install usb-storage /sbin/modprobe --ignore-install usb-storage\n", "", "", ""},
+		"another module":          {"etc/modprobe.d/x.conf", "install usbserial /bin/true\n", "", "", ""},
+		"not a .conf":             {"etc/modprobe.d/x.conf.bak", "install usb-storage /bin/true\n", "", "", ""},
+		"the kernel's command":    {"proc/cmdline", "root=/dev/sda1 module_blacklist=pcspkr,usb_storage ro", "", "", "/proc/cmdline line 1: module_blacklist=pcspkr,usb_storage"},
+		"no new USB devices":      {"proc/cmdline", "usbcore.authorized_default=0", "", "", "usbcore.authorized_default=0"},
+		"nousb":                   {"proc/cmdline", "quiet nousb", "", "", "nousb"},
+		"usbguard":                {"etc/motd", "", "active", "", "usbguard.service is active"},
+		"usbguard is off":         {"etc/motd", "", "inactive", "", ""},
+		"readable already":        {"etc/modprobe.d/cis.conf", "install usb-storage /bin/true\n", "", "sda3", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := &Facts{Units: []Unit{{"usbguard.service", tc.unit, "enabled"}}}
+			if err := readUSB(t.Context(), reader{fs: fstest.MapFS{tc.file: {Data: []byte(tc.text)}}}, f); err != nil {
+				t.Fatal(err)
+			}
+			got := judgeUSB(f, &Want{MediumDevice: tc.medium})
+			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFileScans(t *testing.T) {
+	const aide, crontab, updatedb = "etc/aide.conf", "etc/crontab", "etc/updatedb.conf"
+	daily := "SHELL=/bin/bash\n0 5 * * * root /usr/sbin/aide --check\n"
+	for name, tc := range map[string]struct {
+		files map[string]string
+		timer string
+		want  string
+	}{
+		"nothing":                          {nil, "", ""},
+		"AIDE of everything, cron":         {map[string]string{crontab: daily, aide: "/ NORMAL\n"}, "", "AIDE reads /var/lib/containerd and /var/lib/kubelet, started by /etc/crontab line 2: 0 5"},
+		"AIDE, a timer":                    {map[string]string{aide: "/var NORMAL\n"}, "aidecheck.timer", "started by aidecheck.timer"},
+		"AIDE, not started":                {map[string]string{aide: "/ NORMAL\n"}, "", ""},
+		"AIDE, EL's own selections":        {map[string]string{crontab: daily, aide: "/boot NORMAL\n/etc PERMS\n/var/log LOG\n/var/run/utmp LOG\n"}, "", ""},
+		"AIDE, excluded":                   {map[string]string{crontab: daily, aide: "/ NORMAL\n!/var/lib/containerd\n!/var/lib/kubelet/.*\n"}, "", ""},
+		"AIDE, a parent is excluded":       {map[string]string{crontab: daily, aide: "!/var/lib\n/ NORMAL\n"}, "", ""},
+		"AIDE, one of two excluded":        {map[string]string{crontab: daily, aide: "/ NORMAL\n!/var/lib/containerd\n"}, "", "AIDE reads /var/lib/kubelet,"},
+		"AIDE, a similar name is excluded": {map[string]string{crontab: daily, aide: "/ NORMAL\n!/var/lib/containerd2\n!/var/lib/kubelet\n"}, "", "AIDE reads /var/lib/containerd,"},
+		"AIDE, only a directory":           {map[string]string{crontab: daily, aide: "=/var NORMAL\n/var$ NORMAL\n"}, "", ""},
+		"AIDE, a comment":                  {map[string]string{crontab: "# aide --check\n", aide: "/ NORMAL\n"}, "", ""},
+		"AIDE, root's own table":           {map[string]string{"var/spool/cron/root": "0 5 * * * /usr/sbin/aide --check\n", "etc/aide.conf.d/10.conf": "/ NORMAL\n"}, "", "/var/spool/cron/root line 1"},
+		"updatedb":                         {map[string]string{updatedb: "PRUNEPATHS = \"/tmp /var/tmp\"\n"}, "mlocate-updatedb.timer", "updatedb reads /var/lib/containerd and /var/lib/kubelet, started by mlocate"},
+		"updatedb of EL 10, excluded":      {map[string]string{updatedb: "PRUNEPATHS=\"/tmp /var/lib/containerd /var/lib/kubelet/\"\n"}, "plocate-updatedb.timer", ""},
+		"updatedb, a script of cron.daily": {map[string]string{"etc/cron.daily/mlocate": "#!/bin/sh\n/usr/bin/updatedb\n"}, "", "/etc/cron.daily/mlocate line 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := fstest.MapFS{}
+			for file, text := range tc.files {
+				tree[file] = &fstest.MapFile{Data: []byte(text)}
+			}
+			f := &Facts{Units: []Unit{{tc.timer, "active", "enabled"}}}
+			if err := readFileScans(t.Context(), reader{fs: tree}, f); err != nil {
+				t.Fatal(err)
+			}
+			got := judgeFileScans(f, &Want{})
+			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
+				t.Errorf("got %+v, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// TestSourceLinesAreBounded: a file from outside cannot fill the report.
+func TestSourceLinesAreBounded(t *testing.T) {
+	all := func(string) bool { return true }
+	r := reader{fs: fstest.MapFS{
+		"many": {Data: []byte(strings.Repeat("x\n", 1000))}, "long": {Data: []byte(strings.Repeat("é", 10000))}, "large": {Data: make([]byte, maxSourceFile+1)},
+	}}
+	if many, err := r.sourceLines("many", all); err != nil || len(many) != maxSourceLines {
+		t.Errorf("%d lines, %v", len(many), err)
+	}
+	if long, err := r.sourceLines("long", all); err != nil || len(long[0].Text) > maxSourceLine+3 {
+		t.Errorf("%d bytes, %v", len(long[0].Text), err)
+	}
+	if _, err := r.sourceLines("large", all); err == nil {
+		t.Error("a large file was read")
+	}
+}
