@@ -125,7 +125,7 @@ func (a *observedWatch) run(ctx context.Context) {
 	defer a.noted.watching(false)
 	due := a.renew
 	if !a.initial {
-		due -= a.noted.age() // an open watch alone confirms nothing
+		due -= time.Since(a.noted.confirmedAt()) // an open watch alone confirms nothing
 	}
 	silent := time.NewTimer(due)
 	defer silent.Stop()
