@@ -1,6 +1,7 @@
 package docs
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -76,7 +77,7 @@ func isLink(row string) bool {
 }
 
 // text returns the words of an entry without its headings.
-func (e entry) text() string { return strings.Join(append(e.blocks, e.cells...), "\n") }
+func (e entry) text() string { return strings.Join(slices.Concat(e.blocks, e.cells), "\n") }
 
 // headline returns the words that name the subject of an entry.
 func (e entry) headline() string {

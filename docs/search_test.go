@@ -12,7 +12,7 @@ import (
 const (
 	first      = 1
 	firstThree = 3
-	shown      = mostHits // the page is in the results, but lower than an operator wants
+	shown      = mostHits // the page is in the results, but lower than it should be
 )
 
 // wanted is a query with the hit that an operator needs: a hit of one of the pages, with the text in its

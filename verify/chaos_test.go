@@ -129,13 +129,22 @@ func memoryChaosCluster(t *testing.T, server *memoryServer) *chaosCluster {
 	return b
 }
 
-// more adds two nodes. Each node gets a report and a kubelet that renews its Lease.
+// more adds two nodes. Each node gets a report and a kubelet that renews its Lease. Leaders renew
+// theirs. All Leases have the durations of Kubernetes.
 func (b *chaosCluster) more(renewed time.Duration) {
-	b.renews("cp1", renewed)
+	holds := func(namespace, name string, duration int32, pause time.Duration) {
+		l := lease(namespace, name, time.Now())
+		l.Spec.LeaseDurationSeconds = &duration
+		b.lease(l)
+		b.renews(namespace, name, pause)
+	}
+	for _, component := range electing() {
+		holds(metav1.NamespaceSystem, component, 15, min(renewed, 2*time.Second))
+	}
+	holds(corev1.NamespaceNodeLease, "cp1", 40, renewed)
 	for _, host := range []string{"w1", "w2"} {
 		b.node(node(host, corev1.ConditionTrue))
-		b.lease(lease(corev1.NamespaceNodeLease, host, time.Now()))
-		b.renews(host, renewed)
+		holds(corev1.NamespaceNodeLease, host, 40, renewed)
 		for namespace, name := range map[string]string{"kube-system": "kube-proxy", "kube-flannel": "kube-flannel-ds"} {
 			owner, err := b.client.AppsV1().DaemonSets(namespace).Get(b.t.Context(), name, metav1.GetOptions{})
 			b.must(err)

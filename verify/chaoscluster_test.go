@@ -21,16 +21,18 @@ import (
 // chaosObjects has the kinds of the rules in the chaos test.
 func chaosObjects() map[kind]metav1.TypeMeta {
 	return map[kind]metav1.TypeMeta{
-		nodes:          {APIVersion: "v1", Kind: "Node"},
-		pods:           {APIVersion: "v1", Kind: "Pod"},
-		services:       {APIVersion: "v1", Kind: "Service"},
-		daemonSets:     {APIVersion: "apps/v1", Kind: "DaemonSet"},
-		deployments:    {APIVersion: "apps/v1", Kind: "Deployment"},
-		statefulSets:   {APIVersion: "apps/v1", Kind: "StatefulSet"},
-		replicaSets:    {APIVersion: "apps/v1", Kind: "ReplicaSet"},
-		endpointSlices: {APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
-		leases:         {APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
-		nodeReports:    {APIVersion: nodereport.Kind.GroupVersion().String(), Kind: nodereport.Kind.Kind},
+		nodes:            {APIVersion: "v1", Kind: "Node"},
+		pods:             {APIVersion: "v1", Kind: "Pod"},
+		namespaceObjects: {APIVersion: "v1", Kind: "Namespace"},
+		services:         {APIVersion: "v1", Kind: "Service"},
+		daemonSets:       {APIVersion: "apps/v1", Kind: "DaemonSet"},
+		deployments:      {APIVersion: "apps/v1", Kind: "Deployment"},
+		statefulSets:     {APIVersion: "apps/v1", Kind: "StatefulSet"},
+		replicaSets:      {APIVersion: "apps/v1", Kind: "ReplicaSet"},
+		jobs:             {APIVersion: "batch/v1", Kind: "Job"},
+		endpointSlices:   {APIVersion: "discovery.k8s.io/v1", Kind: "EndpointSlice"},
+		leases:           {APIVersion: "coordination.k8s.io/v1", Kind: "Lease"},
+		nodeReports:      {APIVersion: nodereport.Kind.GroupVersion().String(), Kind: nodereport.Kind.Kind},
 	}
 }
 
@@ -40,7 +42,7 @@ func chaosKinds() []kind {
 
 // chaosRules are the rules that detect a defect.
 func chaosRules() []string {
-	return []string{"nodes-ready", "control-plane", "system-workloads", "system-pods", "dns", "node-reports", "units"}
+	return []string{"nodes-ready", "control-plane", "system-workloads", "system-pods", "leaders", "dns", "node-leases", "node-reports", "units"}
 }
 
 // defect is a problem of the cluster.

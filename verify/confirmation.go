@@ -195,11 +195,11 @@ func (c *confirmation) watching(open bool) {
 	c.open = open
 }
 
-// age returns the time since the API server confirmed the kind.
-func (c *confirmation) age() time.Duration {
+// confirmedAt returns when the API server last confirmed the kind.
+func (c *confirmation) confirmedAt() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return time.Since(c.at)
+	return c.at
 }
 
 // complete records the version of a complete list that is not in the cache yet.

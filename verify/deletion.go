@@ -65,6 +65,9 @@ func (d deletedObject) title() string {
 	return m.title(d.kind)
 }
 
+// watchedAs returns the kind of the object as informers watch it: "pods" for "Pod".
+func (d deletedObject) watchedAs() kind { return kind(strings.ToLower(d.kind) + "s") }
+
 // deletedObjects returns all objects that are being deleted, of the watched kinds.
 func (v view) deletedObjects() []deletedObject {
 	var list []deletedObject

@@ -146,8 +146,8 @@ func TestHeartbeatWithoutEvent(t *testing.T) {
 	h.take(reportOf("w1"), now.Add(-5*time.Minute+ahead), now.Add(-5*time.Minute), now.Add(-5*time.Minute))
 	v := view{now: now, heartbeats: h}
 	for said, want := range map[time.Duration]time.Duration{-5 * time.Minute: 5 * time.Minute, -time.Minute: time.Minute} {
-		if got, _ := v.silence(reportOf("w1"), now.Add(said+ahead)); got != want {
-			t.Errorf("silent for %s, want %s", got, want)
+		if at, _ := v.lastSent(reportOf("w1"), now.Add(said+ahead)); now.Sub(at) != want {
+			t.Errorf("silent for %s, want %s", now.Sub(at), want)
 		}
 	}
 }
@@ -195,20 +195,20 @@ func TestSilenceBeforeTheFirstList(t *testing.T) {
 	h.began = now.Add(-5 * time.Minute)
 	v := view{now: now, heartbeats: h}
 	said := now.Add(-time.Minute)
-	if got, known := v.silence(reportOf("w1"), said); known || got != 5*time.Minute {
-		t.Errorf("silent for %s (known: %t)", got, known)
+	if at, known := v.lastSent(reportOf("w1"), said); known || now.Sub(at) != 5*time.Minute {
+		t.Errorf("silent for %s (known: %t)", now.Sub(at), known)
 	}
 	report := &keptReport{objectMeta: objectMeta{name: "w1", version: "7"}, report: nodereport.Report{Heartbeat: metav1.NewMicroTime(said)}}
 	marks := 0
 	events := marking(func() { marks++ }, h.markReadable, nil)
 	events.OnUpdate(&keptUnreadable{objectMeta: report.objectMeta}, report)
-	if got, known := v.silence(reportOf("w1"), said); known || got > time.Second || marks != 1 {
-		t.Errorf("right after it could be read: silent for %s (known: %t), marked %d times", got, known, marks)
+	if at, known := v.lastSent(reportOf("w1"), said); known || now.Sub(at) > time.Second || marks != 1 {
+		t.Errorf("right after it could be read: silent for %s (known: %t), marked %d times", now.Sub(at), known, marks)
 	}
 	h.readable = map[heartbeat]time.Time{}
 	events.OnAdd(report, true)
-	if got, known := v.silence(reportOf("w1"), said); known || got > time.Second {
-		t.Errorf("right after the first list: silent for %s (known: %t)", got, known)
+	if at, known := v.lastSent(reportOf("w1"), said); known || now.Sub(at) > time.Second {
+		t.Errorf("right after the first list: silent for %s (known: %t)", now.Sub(at), known)
 	}
 }
 
@@ -239,8 +239,8 @@ func TestHeartbeatComesLate(t *testing.T) {
 		}
 		h.take(b, now.Add(test.said+test.ahead), now.Add(-test.gap), now)
 		v := view{now: now, heartbeats: h}
-		if got, _ := v.silence(b, now.Add(test.said+test.ahead)); got != test.want {
-			t.Errorf("%s: silent for %s, want %s", test.name, got, test.want)
+		if at, _ := v.lastSent(b, now.Add(test.said+test.ahead)); now.Sub(at) != test.want {
+			t.Errorf("%s: silent for %s, want %s", test.name, now.Sub(at), test.want)
 		}
 	}
 }

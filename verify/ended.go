@@ -78,7 +78,8 @@ type successors struct {
 }
 
 func (v view) successors() successors {
-	return successors{v, v.serversAhead(), map[string]uint32{}}
+	_, ahead := v.serversAhead()
+	return successors{v, ahead, map[string]uint32{}}
 }
 
 // replaced reports whether an ended pod has a successor: a healthy pod of the same owner that

@@ -36,7 +36,7 @@ func judgeEtcd(v view) []Finding {
 		if e.HasMembers() {
 			members[r.name] = e
 		}
-		findings = append(findings, memberTrouble(v.now, r.name, e)...)
+		findings = append(findings, memberTrouble(v.seenUntil(nodeReports), r.name, e)...)
 	}
 	return append(findings, membership(v, members)...)
 }

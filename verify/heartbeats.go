@@ -94,13 +94,13 @@ func (h *heartbeats) last(b heartbeat) (lastHeartbeat, bool) {
 	return at, known
 }
 
-// silence returns the time since the last heartbeat of b, which b dates at said. If no heartbeat
-// of a NodeReport was received, the Lease of its host shows the offset of the clock.
+// lastSent returns when b sent its last heartbeat, which b dates at said. If no heartbeat of a
+// NodeReport was received, the Lease of its host shows the offset of the clock.
 //
 // known is false if that is no evidence: no heartbeat was received, and the clock of the host is
 // not known, or said is in the future. The host may be dead, and its clock may have been ahead.
-// The silence then begins when the object could first be read.
-func (v view) silence(b heartbeat, said time.Time) (silent time.Duration, known bool) {
+// The time is then when the object could first be read.
+func (v view) lastSent(b heartbeat, said time.Time) (at time.Time, known bool) {
 	h, received := v.heartbeats.last(b)
 	heartbeat, dated := v.localTime(b, said)
 	if !received && b.kind == nodeReports {
@@ -108,13 +108,13 @@ func (v view) silence(b heartbeat, said time.Time) (silent time.Duration, known 
 	}
 	switch {
 	case received && heartbeat.After(h.at) && heartbeat.Before(v.now): // it could not be read for a while, and arrived without an event
-		return v.now.Sub(heartbeat), true
+		return heartbeat, true
 	case received:
-		return v.now.Sub(h.at), true
+		return h.at, true
 	case heartbeat.After(v.now), !dated && b.kind == nodeReports:
-		return v.now.Sub(v.heartbeats.listening(b)), false
+		return v.heartbeats.listening(b), false
 	}
-	return v.now.Sub(heartbeat), true
+	return heartbeat, true
 }
 
 // listening returns since when the next heartbeat of b would be received: not before its object

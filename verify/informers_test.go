@@ -312,7 +312,7 @@ func TestNewKind(t *testing.T) {
 func (b *testCluster) nodeReports(client dynamic.Interface) {
 	b.t.Helper()
 	b.must(b.defineReports(client, nodereport.Kind.Version))
-	b.renews("cp1", 100*time.Millisecond)
+	b.renews(corev1.NamespaceNodeLease, "cp1", 100*time.Millisecond)
 }
 
 // defineReports defines one version of the kind.

@@ -114,7 +114,7 @@ func (j *keptJob) trouble(v view) string {
 		return "it has no pod"
 	}
 	last := v.lastEnd(j.uid)
-	if last.IsZero() || v.now.Sub(last) < retriesWithin {
+	if last.IsZero() || v.seenUntil(jobs, pods).Sub(last) < retriesWithin {
 		return ""
 	}
 	return "it has no pod, and its last pod ended at " + last.UTC().Format(time.RFC3339)

@@ -26,9 +26,9 @@ func judgeNodeLeases(v view) []Finding {
 			findings = append(findings, Finding{Object: "Node " + node.Name, Saw: "its kubelet has no lease", Want: "a lease that is renewed", Fix: fix})
 			continue
 		}
-		if silent, _ := v.silence(leaseOf(node.Name), l.renewed); silent > l.duration/2 {
+		if last, _ := v.lastSent(leaseOf(node.Name), l.renewed); v.seenUntil(leases).Sub(last) > l.duration/2 {
 			findings = append(findings, Finding{
-				Object: "Node " + node.Name, Saw: "its kubelet has not renewed its lease since " + v.now.Add(-silent).UTC().Format(time.RFC3339),
+				Object: "Node " + node.Name, Saw: "its kubelet has not renewed its lease since " + last.UTC().Format(time.RFC3339),
 				Want: fmt.Sprintf("every %s", l.duration/4), Fix: fix,
 			})
 		}
@@ -49,7 +49,7 @@ func expectNodeLeases(v view) expectation {
 
 // noHeartbeat reports a heartbeat that is in the future, if none was received since.
 func (v view) noHeartbeat(of string, b heartbeat, said time.Time) absence {
-	if _, known := v.silence(b, said); known {
+	if _, known := v.lastSent(b, said); known {
 		return absence{}
 	}
 	return absence{"too soon to tell: the last renewal of the " + of + " is in the future by this computer's clock, and no newer one was received", longer + "; on each host: timedatectl"}
@@ -73,8 +73,8 @@ func judgeLeaders(v view) []Finding {
 		l := get[*keptLease](v, leases, metav1.NamespaceSystem, component)
 		saw := "it has no leader"
 		if l != nil && l.holder != "" {
-			silent, _ := v.silence(leaderOf(component), l.renewed)
-			if silent <= 2*l.duration {
+			last, _ := v.lastSent(leaderOf(component), l.renewed)
+			if v.seenUntil(leases).Sub(last) <= 2*l.duration {
 				continue
 			}
 			saw = fmt.Sprintf("the leader %s has not renewed its lease since %s", l.holder, l.renewed.UTC().Format(time.RFC3339))

@@ -3,6 +3,7 @@ package verify
 import (
 	"cmp"
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -89,18 +90,27 @@ func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 		if !streams || !apierrors.IsInvalid(err) { // a server that cannot stream lists gets a plain request
 			l.failed(ctx, err)
 		}
-		if streams && o.ResourceVersion == "" && apierrors.IsResourceExpired(err) {
-			// A reflector would retry this at once, without end. This error makes it request a plain list.
-			err = apierrors.NewInternalError(err)
+		if streams && o.ResourceVersion == "" {
+			err = endsStream(err)
 		}
 		return nil, err
 	}
 	if !streams {
 		l.noted.watching(true)
 	}
-	a := &observedWatch{lister: l, inner: inner, asked: asked, initial: streams, events: make(chan watch.Event), stopped: make(chan struct{})}
+	a := &observedWatch{lister: l, inner: inner, asked: asked, initial: streams, newest: o.ResourceVersion == "", events: make(chan watch.Event), stopped: make(chan struct{})}
 	go a.run(ctx) // until the reflector stops it
 	return a, nil
+}
+
+// endsStream returns the error of a streamed list that was requested without a resourceVersion.
+// After "expired", a reflector repeats the request at once, without end. After an internal error,
+// it requests a plain list.
+func endsStream(err error) error {
+	if apierrors.IsResourceExpired(err) {
+		return apierrors.NewInternalError(err)
+	}
+	return err
 }
 
 // observedWatch is a watch that records each event before its reflector receives it.
@@ -110,6 +120,7 @@ type observedWatch struct {
 	inner   watch.Interface
 	asked   time.Time
 	initial bool // its events still belong to the initial list
+	newest  bool // it was requested without a resourceVersion
 	events  chan watch.Event
 	stopped chan struct{}
 	once    sync.Once
@@ -125,7 +136,7 @@ func (a *observedWatch) run(ctx context.Context) {
 	defer a.noted.watching(false)
 	due := a.renew
 	if !a.initial {
-		due -= a.noted.age() // an open watch alone confirms nothing
+		due -= time.Since(a.noted.confirmedAt()) // an open watch alone confirms nothing
 	}
 	silent := time.NewTimer(due)
 	defer silent.Stop()
@@ -158,7 +169,12 @@ func (a *observedWatch) pass(event watch.Event) bool {
 // reflector lists again.
 func (a *observedWatch) note(ctx context.Context, event watch.Event) watch.Event {
 	if event.Type == watch.Error {
-		a.failed(ctx, apierrors.FromObject(event.Object))
+		err := apierrors.FromObject(event.Object)
+		a.failed(ctx, err)
+		if status := (apierrors.APIStatus)(nil); a.initial && a.newest && errors.As(endsStream(err), &status) {
+			answer := status.Status()
+			event.Object = &answer
+		}
 		return event
 	}
 	o, err := meta.Accessor(event.Object)

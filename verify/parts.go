@@ -37,9 +37,9 @@ func (v view) reportAbsence(r *keptReport) absence {
 	if r == nil {
 		return absence{"no NodeReport", reportFix}
 	}
-	silent, known := v.silence(reportOf(r.name), r.report.Heartbeat.Time)
+	last, known := v.lastSent(reportOf(r.name), r.report.Heartbeat.Time)
 	switch {
-	case silent > staleAfter:
+	case v.now.Sub(last) > staleAfter: // even if the API server has confirmed nothing since
 		return absence{"no new NodeReport for more than " + staleAfter.String(), reportFix}
 	case known:
 		return absence{}

@@ -38,8 +38,8 @@ func reportTrouble(v view, node string) string {
 	if r == nil {
 		return "it does not exist"
 	}
-	if silent, _ := v.silence(reportOf(node), r.report.Heartbeat.Time); silent > staleAfter {
-		return "no update since " + v.now.Add(-silent).UTC().Format(time.RFC3339)
+	if last, _ := v.lastSent(reportOf(node), r.report.Heartbeat.Time); v.seenUntil(nodeReports).Sub(last) > staleAfter {
+		return "no update since " + last.UTC().Format(time.RFC3339)
 	}
 	var parts []string
 	for _, u := range r.report.Unknown {

@@ -51,6 +51,22 @@ func silentFaults() []silentFault {
 	}
 }
 
+// TestExpiredStreams: if an API server answers "expired" in the middle of each streamed list, the
+// engine requests a plain list, and not the same one again without end.
+func TestExpiredStreams(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newFaultedCluster(t, faultPeriod{fault: goneDuring, kinds: []kind{pods}, from: 0, to: forever})
+		defer b.rest()
+		b.proxy.plan.streams = true
+		if r := b.verify(b.options()); !r.OK {
+			t.Errorf("findings %+v", r.Findings)
+		}
+		if n := b.proxy.faults()[goneDuring]; n == 0 || n > 5 {
+			t.Errorf("the stream was requested %d times in %s", n, b.options().Timeout)
+		}
+	})
+}
+
 // recordLoss deletes a pod of kube-system.
 func (b *faultedCluster) recordLoss(pod string) {
 	b.must(b.client.CoreV1().Pods("kube-system").Delete(b.t.Context(), pod, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}))

@@ -67,7 +67,7 @@ type incident struct {
 // incidents returns the failures after since that objects still show.
 func (v view) incidents(since time.Time) []incident {
 	var list []incident
-	ahead := v.serversAhead()
+	_, ahead := v.serversAhead()
 	for _, node := range v.allNodes() {
 		c, found := readyOf(node)
 		at, _ := v.localTime(datedBy(node), c.LastTransitionTime.Time)
@@ -82,16 +82,22 @@ func (v view) incidents(since time.Time) []incident {
 	return list
 }
 
-// serversAhead returns the largest offset of the clocks of control-plane hosts. API servers date
-// the creation of objects.
-func (v view) serversAhead() time.Duration {
-	var most time.Duration
+// serversAhead returns the smallest offset of the clocks of the control-plane hosts with a
+// heartbeat, and the largest one, which is not negative. API servers date the creation and the
+// deletion of objects.
+func (v view) serversAhead() (least, most time.Duration) {
+	received := false
 	for _, node := range v.allNodes() {
-		if h, _ := v.heartbeats.last(leaseOf(node.Name)); ofControlPlane(node) {
-			most = max(most, h.ahead)
+		h, known := v.heartbeats.last(leaseOf(node.Name))
+		if !known || !ofControlPlane(node) {
+			continue
 		}
+		if !received || h.ahead < least {
+			least = h.ahead
+		}
+		most, received = max(most, h.ahead), true
 	}
-	return most
+	return least, most
 }
 
 func (v view) incidentsOf(p *keptPod, since time.Time) []incident {

@@ -30,7 +30,7 @@ func judgeDeletions(v view, judged func(namespace string) bool) []Finding {
 		}
 	}
 	var findings []Finding
-	now := v.serversNow()
+	ahead, _ := v.serversAhead()
 	for _, d := range list {
 		until, home := d.until, d.namespace
 		if d.kind == "Namespace" {
@@ -39,26 +39,13 @@ func judgeDeletions(v view, judged func(namespace string) bool) []Finding {
 		if grace := graceOf[home]; d.kind != "Pod" && grace.After(until) {
 			until = grace
 		}
-		if now.Sub(until) > lateAfter && (home == "" || judged(home)) {
+		if v.seenUntil(pods, d.watchedAs()).Add(ahead).Sub(until) > lateAfter && (home == "" || judged(home)) {
 			findings = append(findings, Finding{
 				Object: d.title(), Saw: d.why(v), Want: fmt.Sprintf("gone at most %s after its grace period", lateAfter), Fix: d.fix(v),
 			})
 		}
 	}
 	return findings
-}
-
-// serversNow returns the time of the API servers, which date a deletion: the earliest clock of
-// the control-plane hosts with a heartbeat, or the clock of this computer.
-func (v view) serversNow() time.Time {
-	now, received := v.now, false
-	for _, node := range v.allNodes() {
-		h, known := v.heartbeats.last(leaseOf(node.Name))
-		if at := v.now.Add(h.ahead); known && ofControlPlane(node) && (!received || at.Before(now)) {
-			now, received = at, true
-		}
-	}
-	return now
 }
 
 // why returns the reasons that block a deletion.

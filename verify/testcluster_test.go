@@ -138,15 +138,15 @@ func (b *testCluster) lease(l *coordinationv1.Lease) {
 	b.must(err)
 }
 
-// renews makes a kubelet renew its Lease until the test ends.
-func (b *testCluster) renews(host string, pause time.Duration) {
+// renews renews a Lease until the test ends, as its kubelet or leader does.
+func (b *testCluster) renews(namespace, name string, pause time.Duration) {
 	ctx, end := context.WithCancel(b.t.Context())
 	var renewing sync.WaitGroup
 	b.t.Cleanup(func() { end(); renewing.Wait() })
-	api := b.client.CoordinationV1().Leases(corev1.NamespaceNodeLease)
+	api := b.client.CoordinationV1().Leases(namespace)
 	renewing.Go(func() {
 		for sleep(ctx, pause); ctx.Err() == nil; sleep(ctx, pause) {
-			l, err := api.Get(ctx, host, metav1.GetOptions{})
+			l, err := api.Get(ctx, name, metav1.GetOptions{})
 			if err == nil {
 				l.Spec.RenewTime = &metav1.MicroTime{Time: time.Now()}
 				_, _ = api.Update(ctx, l, metav1.UpdateOptions{}) // the next one may succeed

@@ -22,6 +22,21 @@ type view struct {
 	bounds    bounds
 }
 
+// seenUntil returns until when the caches of these kinds show the cluster. What is absent from
+// them was absent then; later, it may have come. The events at the end of a gap reach the caches
+// a moment after they confirm the kind.
+func (v view) seenUntil(kinds ...kind) time.Time {
+	until := v.now
+	for _, k := range kinds {
+		for _, w := range v.informers[k] {
+			if w.shared.HasSynced() { // otherwise its cache is empty, and nothing is judged by it
+				until = earlier(until, earlier(w.confirmedAt(), w.sentAfter(v.now)))
+			}
+		}
+	}
+	return until
+}
+
 // has reports whether the cluster has a kind.
 func (v view) has(k kind) bool { return len(v.caches[k]) > 0 }
 

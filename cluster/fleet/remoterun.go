@@ -49,19 +49,19 @@ func (m *Member) Run(ctx context.Context, run *RemoteRun, files []remote.File, s
 }
 
 // Write receives stderr. It displays progress events and keeps the other lines.
-func (f *RemoteRun) Write(p []byte) (int, error) {
-	f.line = append(f.line, p...)
+func (r *RemoteRun) Write(p []byte) (int, error) {
+	r.line = append(r.line, p...)
 	for {
-		line, rest, whole := bytes.Cut(f.line, []byte("\n"))
+		line, rest, whole := bytes.Cut(r.line, []byte("\n"))
 		if !whole {
 			return len(p), nil
 		}
-		f.line = rest
+		r.line = rest
 		var e ui.Event
 		if json.Unmarshal(line, &e) != nil || e.Event == "" {
-			f.said.Write(append(line, '\n'))
-		} else if f.Show != nil {
-			e.Show(f.Show)
+			r.said.Write(append(line, '\n'))
+		} else if r.Show != nil {
+			e.Show(r.Show)
 		}
 	}
 }
@@ -79,9 +79,9 @@ func (e *remoteError) Error() string { return e.text }
 // Hint returns the hint that airgap printed on the other host.
 func (e *remoteError) Hint() string { return e.advice }
 
-func (f *RemoteRun) failure(code int) error {
-	e := &remoteError{code: code, stdout: f.stdout.Bytes()}
-	text := f.said.String() + string(f.line)
+func (r *RemoteRun) failure(code int) error {
+	e := &remoteError{code: code, stdout: r.stdout.Bytes()}
+	text := r.said.String() + string(r.line)
 	if _, after, found := strings.Cut(text, "airgap: error: "); found {
 		text = after
 	}

@@ -41,7 +41,7 @@ type Server struct {
 
 func (h *Server) url(path string) string { return "https://" + h.Addr + path }
 
-// DialServer gets the authority by its hash, then the signed index.
+// DialServer fetches the registry CA, checks its hash, and reads the signed index.
 func DialServer(ctx context.Context, addr, caHash string, keys []string) (*Server, error) {
 	ca, err := trust.FetchCA(ctx, addr, caHash)
 	if wrong, is := errors.AsType[*trust.ClockError](err); is {

@@ -55,7 +55,7 @@ func CommandAt(s *site.Site, command string) (string, error) {
 	return strings.Join(words, " "), err
 }
 
-// LineWithToken makes the line and a fresh code for a node.
+// LineWithToken returns the line with a new join token for a node.
 func LineWithToken(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (Line, error) {
 	line, err := LineFor(s, node)
 	if err != nil {
@@ -69,7 +69,7 @@ func LineWithToken(ctx context.Context, s *site.Site, node config.Node, say func
 // NewToken creates a join token for a node, and returns its expiry. say reports objects that must
 // be removed before the node can join.
 func NewToken(ctx context.Context, s *site.Site, node config.Node, say func(string, ...any)) (jointoken.JoinToken, time.Time, error) {
-	if err := pki.RefuseDuringCARotation(s.Machine.Machine, "make a code for joining"); err != nil {
+	if err := pki.RefuseDuringCARotation(s.Machine.Machine, "create a join token"); err != nil {
 		return jointoken.JoinToken{}, time.Time{}, err
 	}
 	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
@@ -137,17 +137,17 @@ func MissingNodes(ctx context.Context, s *site.Site) ([]config.Node, error) {
 
 func (l Line) Write(w io.Writer) error { return WriteLines(w, []Line{l}) }
 
-// WriteLines tells the line once: it is the same for all.
+// WriteLines prints the line once, because it is the same for all nodes, and the join token of each node.
 func WriteLines(w io.Writer, lines []Line) error {
 	if len(lines) == 0 {
 		return nil
 	}
 	fmt.Fprintf(w, "\nEach other server, after rpm --import and rpm -i as INSTALL.txt says:\n\n  %s\n\n", lines[0].Line)
 	if lines[0].Code == "" {
-		_, err := fmt.Fprintln(w, "It asks for a code; airgap join --new-token --node NAME makes one here.")
+		_, err := fmt.Fprintln(w, "It asks for a join token. To create one here, run airgap join --new-token --node NAME.")
 		return err
 	}
-	fmt.Fprintf(w, "It asks for a code. Each of these lets the server of its node in, once, until %s:\n\n", lines[0].Until.Local().Format("15:04 MST"))
+	fmt.Fprintf(w, "It asks for a join token. Each token is valid once, for its node, until %s:\n\n", lines[0].Until.Local().Format("15:04 MST"))
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, l := range lines {
 		fmt.Fprintf(t, "  %s\t%s\n", l.Node, l.Code)

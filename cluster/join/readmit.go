@@ -79,8 +79,8 @@ func LayOutRemoved(s *site.Site) error {
 	return host.WriteFile(filepath.Join(site.JoinDir, site.RemovedName), text, 0o644)
 }
 
-// NotAlive refuses a code for a control-plane host that runs: two of one name would
-// be one member of etcd too many.
+// NotAlive refuses a join token for a control-plane host that runs: etcd would get two members with one
+// name.
 func NotAlive(ctx context.Context, s *site.Site, node config.Node) error {
 	if !node.Has(config.ControlPlane) {
 		return nil
@@ -91,13 +91,13 @@ func NotAlive(ctx context.Context, s *site.Site, node config.Node) error {
 	}
 	for _, m := range d.Own {
 		if m.Err == nil {
-			return advice.Add(fmt.Errorf("make a code for %s: its member of etcd answers at %v, so that host runs", node.Name, m.Clients),
-				"its join was interrupted? airgap reset there, or the same airgap join with the code that it has. Another machine is to take its place? airgap remove %s first", node.Name)
+			return advice.Add(fmt.Errorf("create a join token for %s: its member of etcd answers at %v, so that host runs", node.Name, m.Clients),
+				"if its join was interrupted, run airgap reset there, or the same airgap join with its token; if another machine replaces it, run airgap remove %s first", node.Name)
 		}
 	}
 	if len(d.Own) > 0 && d.Node != nil && d.Silent == nil { // a disk that stalls, a boot: it would be out for good
-		return advice.Add(fmt.Errorf("make a code for %s: its kubelet reports, so that host runs, though its member of etcd does not answer", node.Name),
-			"on it crictl ps -a --name etcd says why; one that is switched off counts as lost after a minute. Another machine is to take its place? airgap remove %s first", node.Name)
+		return advice.Add(fmt.Errorf("create a join token for %s: its kubelet reports, so that host runs, though its member of etcd does not answer", node.Name),
+			"run crictl ps -a --name etcd there to see why; a host that is switched off counts as lost after a minute; if another machine replaces it, run airgap remove %s first", node.Name)
 	}
 	return nil
 }

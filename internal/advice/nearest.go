@@ -9,7 +9,7 @@ import (
 
 const (
 	maxTyped  = 64 // longer names are no typing mistakes, and cost time
-	minPrefix = 3  // a shorter prefix says too little
+	minPrefix = 3  // a shorter prefix fits too many names
 )
 
 // DidYouMean suggests the known name that is nearest to a mistyped one, or the only one that

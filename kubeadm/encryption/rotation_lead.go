@@ -64,7 +64,7 @@ func (l leading) lead(ctx context.Context, ring keyring) (secrets int, err error
 func (l leading) revoke(ctx context.Context) error {
 	n, err := l.Cluster.Revoke(ctx)
 	if n > 0 {
-		l.Say("%d codes for further control-plane hosts are no longer good: they bring the old key", n)
+		l.Say("%d join tokens of control-plane hosts are revoked: they contain the old key", n)
 	}
 	return err
 }

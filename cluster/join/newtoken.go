@@ -12,7 +12,8 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 )
 
-// TokenFor is codeLine for this host's cluster.
+// TokenFor returns the line and a new join token for a node of this host's cluster. An empty name is the
+// only node that has not joined. If all nodes have joined, the line has no token.
 func TokenFor(ctx context.Context, keys []string, name string, console ui.Console) (Line, error) {
 	if err := site.MustBeInstalled("join --new-token"); err != nil {
 		return Line{}, err
@@ -21,15 +22,14 @@ func TokenFor(ctx context.Context, keys []string, name string, console ui.Consol
 	if err != nil {
 		return Line{}, err
 	}
-	if err := pki.RefuseDuringCARotation(s.Machine.Machine, "make a code for joining"); err != nil {
+	if err := pki.RefuseDuringCARotation(s.Machine.Machine, "create a join token"); err != nil {
 		return Line{}, err
 	}
-	return codeLine(ctx, s, name, console)
+	return tokenLine(ctx, s, name, console)
 }
 
-// codeLine has a code for the node of that name; "" is the only one that has not
-// joined. Where all have, the line is for them, and has no code.
-func codeLine(ctx context.Context, s *site.Site, name string, console ui.Console) (Line, error) {
+// tokenLine is TokenFor for a site.
+func tokenLine(ctx context.Context, s *site.Site, name string, console ui.Console) (Line, error) {
 	if name == "" {
 		missing, err := MissingNodes(ctx, s)
 		if err != nil {
@@ -45,7 +45,7 @@ func codeLine(ctx context.Context, s *site.Site, name string, console ui.Console
 			for _, n := range missing {
 				all = append(all, n.Name)
 			}
-			return Line{}, advice.Add(fmt.Errorf("make a code: a code is for one node, and %s have not joined", strings.Join(all, ", ")), "airgap join --new-token --node %s, and one for each other", missing[0].Name)
+			return Line{}, advice.Add(fmt.Errorf("create a join token: a token is for one node, and %s have not joined", strings.Join(all, ", ")), "run airgap join --new-token --node %s, and the same for each other node", missing[0].Name)
 		}
 	}
 	node, err := s.Listed(name)

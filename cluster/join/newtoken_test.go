@@ -33,11 +33,11 @@ func TestNewCodeIsForOneNode(t *testing.T) {
 	if err := host.WriteFile(filepath.Join(s.Machine.Root, kube.AdminConf), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := codeLine(t.Context(), s, "", nil)
-	if err == nil || !strings.Contains(err.Error(), "a code is for one node, and cp1, w1 have not joined") || made > 0 {
+	_, err := tokenLine(t.Context(), s, "", nil)
+	if err == nil || !strings.Contains(err.Error(), "a token is for one node, and cp1, w1 have not joined") || made > 0 {
 		t.Errorf("%v, %d objects made", err, made)
 	}
-	if _, err := codeLine(t.Context(), s, "w9", nil); err == nil || !strings.Contains(err.Error(), "w9") || made > 0 {
+	if _, err := tokenLine(t.Context(), s, "w9", nil); err == nil || !strings.Contains(err.Error(), "w9") || made > 0 {
 		t.Errorf("a node that airgap.yaml does not have: %v, %d objects made", err, made)
 	}
 }
