@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
+	"airgap.dev/airgap/preflight/agents"
 )
 
 // Schema is the version of the format of Facts. It increases when the meaning of a field
@@ -52,6 +53,10 @@ type Facts struct {
 	Hosts        []HostsEntry     `yaml:"hosts,omitempty" json:"hosts,omitempty"`
 	Filtering    []Filtering      `yaml:"filtering,omitempty" json:"filtering,omitempty"`
 	DropChains   []DropChain      `yaml:"dropChains,omitempty" json:"dropChains,omitempty"`
+	PacketRules  PacketRules      `yaml:"packetRules" json:"packetRules"`
+	Agents       agents.Agents    `yaml:"agents" json:"agents"`
+	ServiceRules ServiceRules     `yaml:"serviceRules" json:"serviceRules"`
+	Logins       Logins           `yaml:"logins" json:"logins"`
 	Iptables     Iptables         `yaml:"iptables" json:"iptables"`
 	Proxies      []ProxySetting   `yaml:"proxies,omitempty" json:"proxies,omitempty"`
 	Sysctls      []Sysctl         `yaml:"sysctls" json:"sysctls"`

@@ -31,6 +31,7 @@ func probes() []probe {
 		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
+		{"packetRules", readRulesNow}, {"savedRules", readRulesSaved}, {"agents", readAgents}, {"serviceRules", readServiceRules}, {"logins", readLogins},
 		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},
 		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readInstalledByAirgap}, {"streams", readStreams},
@@ -76,6 +77,16 @@ func (r reader) optional(path string) (string, error) {
 		return "", nil
 	}
 	return text, err
+}
+
+// content is a file's content with its white space, so that lines have their numbers; "" if the file
+// does not exist.
+func (r reader) content(path string) (string, error) {
+	data, err := fs.ReadFile(r.fs, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(data), err
 }
 
 // lines returns a file's lines.

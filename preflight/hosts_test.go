@@ -128,7 +128,7 @@ func TestRecordedHosts(t *testing.T) {
 		{
 			host: "rocky9-unprivileged",
 			errors: []string{"kernel-running", "time-sync", "usb-media", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
-				"networkmanager", "nm-cloud-setup", "nft-foreign", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
+				"networkmanager", "nm-cloud-setup", "nft-foreign", "segmentation-agent", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{
 			host:   "oracle8-uek-ftype0",
@@ -140,6 +140,12 @@ func TestRecordedHosts(t *testing.T) {
 			change: func(w *Want) { w.Packages = append(w.Packages, "container-selinux") },
 			fails:  []string{"inotify"},
 		},
+		{
+			host:   "rhel9-stig",
+			change: func(w *Want) { w.Packages = append(w.Packages, "container-selinux") },
+			fails:  []string{"auditd", "service-drop-ins", "inotify"},
+		},
+		{host: "rocky9-saved-rules", fails: []string{"nft-foreign", "segmentation-agent"}},
 		{host: "rocky8-fips", change: func(w *Want) { w.OS = "el8" }},
 		{
 			host:   "alma10-v2-builtin",

@@ -72,8 +72,9 @@ var proxyEnv = Check{
 	Needs:  []string{"proxies", "manager"}, Run: judgeProxies,
 }
 
-// judgeProxies fails if the kubelet would use the proxy from systemd's environment. The unit of
-// the runtime unsets proxies, and airgap runs dnf without a proxy.
+// judgeProxies fails if the kubelet would use the proxy from systemd's environment for another node.
+// The unit of the runtime unsets proxies, and airgap runs dnf without a proxy. The pod and Service
+// subnets are only a warning: kubectl and other programs of the host use them.
 func judgeProxies(f *Facts, w *Want) Result {
 	shells, files := map[string]string{}, []string{}
 	for _, p := range f.Proxies {
@@ -82,16 +83,23 @@ func judgeProxies(f *Facts, w *Want) Result {
 			files = append(files, p.File)
 		}
 	}
+	const manager = "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"
+	hosts, subnets := append([]string{w.NodeAddress}, w.OtherAddresses...), w.subnets()
 	for _, environment := range []struct {
 		status    Status
 		variables map[string]string
+		hosts     []string
 		where     string
 		fix       string
 	}{
-		{Fail, f.Manager.Proxy, "systemd's environment", "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"},
-		{Warn, shells, strings.Join(files, ", "), "there"},
+		{Fail, f.Manager.Proxy, hosts, "systemd's environment", manager},
+		{Warn, f.Manager.Proxy, subnets, "systemd's environment", manager},
+		{Warn, shells, slices.Concat(hosts, subnets), strings.Join(files, ", "), "there"},
 	} {
-		if through := throughProxy(environment.variables, w); len(through) > 0 {
+		if through := throughProxy(environment.variables, environment.hosts); len(through) > 0 {
+			if environment.status == Fail {
+				through = append(through, throughProxy(environment.variables, subnets)...)
+			}
 			return Result{environment.status, fmt.Sprintf("%s sets a proxy that also applies to %s", environment.where, strings.Join(through, ", ")),
 				"no proxy for the cluster's addresses", "add to no_proxy " + environment.fix + ": " + strings.Join(through, ",")}
 		}
@@ -102,8 +110,13 @@ func judgeProxies(f *Facts, w *Want) Result {
 	return pass("none")
 }
 
-// throughProxy lists the cluster's addresses for which these variables set a proxy.
-func throughProxy(variables map[string]string, w *Want) []string {
+// subnets are the pod and Service subnets.
+func (w *Want) subnets() []string {
+	return strings.FieldsFunc(w.PodSubnet+","+w.ServiceSubnet, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// throughProxy lists the hosts and networks for which these variables set a proxy.
+func throughProxy(variables map[string]string, hosts []string) []string {
 	proxy := false
 	var exempt, through []string
 	for name, value := range variables {
@@ -113,7 +126,7 @@ func throughProxy(variables map[string]string, w *Want) []string {
 			proxy = proxy || value != ""
 		}
 	}
-	for _, host := range append([]string{w.NodeAddress}, w.OtherAddresses...) {
+	for _, host := range hosts {
 		if proxy && host != "" && !exempts(exempt, host) && !slices.Contains(through, host) {
 			through = append(through, host)
 		}
@@ -122,13 +135,14 @@ func throughProxy(variables map[string]string, w *Want) []string {
 }
 
 // exempts reports whether a list such as no_proxy contains the host: by its name, its domain, its
-// address, or its network.
+// address, or its network. The host can be a network, which a larger network contains.
 func exempts(list []string, host string) bool {
 	address, errAddress := netip.ParseAddr(host)
+	wanted, errNetwork := netip.ParsePrefix(host)
 	return slices.ContainsFunc(list, func(item string) bool {
 		item = strings.TrimSpace(item)
-		if network, err := netip.ParsePrefix(item); err == nil && errAddress == nil {
-			return network.Contains(address)
+		if network, err := netip.ParsePrefix(item); err == nil {
+			return errAddress == nil && network.Contains(address) || errNetwork == nil && network.Bits() <= wanted.Bits() && network.Contains(wanted.Addr())
 		}
 		domain := strings.TrimPrefix(strings.TrimPrefix(item, "*"), ".")
 		return item == "*" || item == host || domain != "" && strings.HasSuffix(host, "."+domain)

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 // record gathers a host's facts and records their sources in the format of package replay. The
@@ -100,7 +101,7 @@ func kept(name, text string) string {
 	case name == kubeletClient:
 		return certificateBlocks(text)
 	case slices.Contains(serviceDropIns(), path.Dir(name)):
-		return only(unitUmask)
+		return settingsOnly(text)
 	case name == "etc/environment" || strings.HasPrefix(name, profiles+"/"):
 		return withoutPassword(only(proxyLine))
 	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):
@@ -108,6 +109,19 @@ func kept(name, text string) string {
 	default:
 		return text
 	}
+}
+
+// settingsOnly keeps the lines of the surveyed settings, and empty lines for the others.
+func settingsOnly(text string) string {
+	keys := regexp.MustCompile(`^[ \t]*(` + strings.Join(append(unitfile.RestrictionKeys(), "UMask"), "|") + `)[ \t]*=|^[ \t]*\[`)
+	lines, on := strings.Split(text, "\n"), false
+	for i, line := range lines {
+		keep := on || keys.MatchString(line)
+		if on = keep && strings.HasSuffix(line, `\`); !keep {
+			lines[i] = ""
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Open reads the complete file to record it.

@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"airgap.dev/airgap/preflight/packetfilter"
 	"airgap.dev/airgap/preflight/replay"
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 //go:embed survey.sh.tmpl
@@ -42,10 +44,24 @@ func SurveyScript() ([]byte, error) {
 		"Sysctls": sysctls, "Units": surveyedUnits(), "Paths": surveyedPaths(), "Dirs": dirs, "Vendor": "0x" + nvidia,
 		"Present": slices.Concat(runtimeSockets(), runtimeBinaries(), blockingLeftovers(), untidyLeftovers(), toolPaths(), []string{nvidiaUninstall}),
 		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": serviceDropIns(), "KubeletClient": kubeletClient,
-		"LeftOut":   leftOutPattern,
+		"LeftOut":  leftOutPattern,
+		"UnitKeys": strings.Join(append(unitfile.RestrictionKeys(), "UMask"), "|"),
+		"Confs":    slices.Concat(loginConfs(), []string{managerConf}), "ConfDirs": slices.Concat(confDirs("logind.conf"), confDirs("system.conf")),
+		"ConfKeys":  strings.Join(append(unitfile.RestrictionKeys(), loginKeys()...), "|"),
+		"RuleFiles": packetfilter.Files(), "RuleDir": packetfilter.Includes,
+		"Watchers":  shellWords(findWatchers()),
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})
 	return b.Bytes(), err
+}
+
+// shellWords quotes arguments for the shell.
+func shellWords(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
 }
 
 // ReadSurvey reads facts from the output of the script.

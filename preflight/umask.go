@@ -31,7 +31,11 @@ func maskedUnits() []string { return []string{"kubelet", "containerd", "crio"} }
 // dropInDirs are the drop-in directories of a unit, or of a unit type ("service"). A file in a
 // later directory hides a file with the same name in an earlier one.
 func dropInDirs(of string) []string {
-	return []string{"usr/lib/systemd/system/" + of + ".d", "run/systemd/system/" + of + ".d", "etc/systemd/system/" + of + ".d"}
+	var dirs []string
+	for _, from := range []string{"usr/lib/systemd/system/", "usr/local/lib/systemd/system/", "run/systemd/system/", "etc/systemd/system/", "run/systemd/system.control/", "etc/systemd/system.control/"} {
+		dirs = append(dirs, from+of+".d")
+	}
+	return dirs
 }
 
 // serviceDropIns are all surveyed drop-in directories.

@@ -19,7 +19,7 @@ func (u Unit) Active() bool {
 
 // surveyedUnits are units of hardening, virus scanners, the network, container runtimes and clusters.
 func surveyedUnits() []string {
-	return append(scanners(), "firewalld.service", "fapolicyd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service",
+	return append(append(scanners(), ruleServices()...), "audit-rules.service", "firewalld.service", "fapolicyd.service", "NetworkManager.service", "nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service",
 		"containerd.service", "docker.service", "crio.service", "cri-docker.service", "podman.service",
 		"kubelet.service", "etcd.service", "k3s.service", "k3s-agent.service",
 		"rke2-server.service", "rke2-agent.service", "k0scontroller.service", "k0sworker.service",

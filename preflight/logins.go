@@ -1,0 +1,60 @@
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"airgap.dev/airgap/preflight/unitfile"
+)
+
+// Logins are the settings of systemd-logind that end programs of a session.
+type Logins struct {
+	Settings []unitfile.Setting `yaml:"settings,omitempty" json:"settings,omitempty"` // in their order
+}
+
+func loginKeys() []string { return []string{"StopIdleSessionSec", "KillUserProcesses"} }
+
+// loginConfs are the possible main files; systemd reads the last one that exists.
+func loginConfs() []string {
+	return []string{"usr/lib/systemd/logind.conf", "run/systemd/logind.conf", "etc/systemd/logind.conf"}
+}
+
+func readLogins(_ context.Context, r reader, f *Facts) error {
+	exist, err := r.among(loginConfs())
+	if err != nil {
+		return err
+	}
+	main := ""
+	if len(exist) > 0 {
+		main = exist[len(exist)-1]
+	}
+	f.Logins.Settings, err = r.settings(main, confDirs("logind.conf"), "Login", loginKeys())
+	return err
+}
+
+var logins = Check{
+	ID: "login-session", Title: "A quiet or lost session does not end airgap", Source: "logind.conf(5); DISA STIG: StopIdleSessionSec=900",
+	Breaks: "airgap stops in the middle of a long step, such as a copy or the installation of a driver, because nobody has typed in its terminal.",
+	Needs:  []string{"logins"}, Run: judgeLogins,
+}
+
+// noTime matches a time span of zero, as in systemd.time(7).
+var noTime = regexp.MustCompile(`^(0+\s*[a-zµ]*\s*)+$`)
+
+// judgeLogins never fails: airgap can be repeated after it was stopped.
+func judgeLogins(f *Facts, _ *Want) Result {
+	var found []string
+	if idle := unitfile.Last(f.Logins.Settings, "StopIdleSessionSec"); idle.Value != "" && idle.Value != "infinity" && !noTime.MatchString(idle.Value) {
+		found = append(found, fmt.Sprintf("logind ends a session without input (StopIdleSessionSec=%s in %s)", idle.Value, idle.At))
+	}
+	if kill := unitfile.Last(f.Logins.Settings, "KillUserProcesses"); unitfile.On(kill.Value) {
+		found = append(found, fmt.Sprintf("logind ends all programs of a user, with tmux and nohup, when the session ends (KillUserProcesses=%s in %s)", kill.Value, kill.At))
+	}
+	if len(found) == 0 {
+		return pass("logind does not end sessions")
+	}
+	return Result{Warn, strings.Join(found, "; "), "long commands in a unit of their own",
+		"run long commands as a unit, which does not belong to the session: systemd-run --unit=airgap-run --collect --working-directory=/ airgap install DIR; follow it with journalctl --follow --unit=airgap-run"}
+}
