@@ -36,12 +36,42 @@ func judgePodPath(f *Facts, w *Want) Result {
 	case path.Outcome.Failed != "":
 		return Result{Error, "not tried: " + path.Outcome.Failed, "a test that can run", "run as root on the server itself; or try it after the installation with airgap verify, and pass --skip pod-path"}
 	case len(path.Lost) > 0:
-		found, fix := strings.Join(path.Lost, ", ")+" did not pass", "find the rule with nft monitor trace, and accept the pod subnet before it"
-		if len(path.Rules) > 0 {
-			found = fmt.Sprintf("%s: %s", found, strings.Join(path.Rules, "; "))
-			fix = "accept the pod subnet before this rule, or ask the owner of the rule to do so"
-		}
-		return Result{Fail, found, "TCP and UDP pass between two addresses of the pod subnet", fix}
+		return f.judgeLost(w)
 	}
 	return pass("TCP and UDP pass between two addresses of the pod subnet")
+}
+
+// judgeLost names the rules: the ones that counted the packets, or the ones that stop every packet.
+// Two of them do not stop a cluster: install opens firewalld for the interfaces of pods, and network
+// plugins add rules before the policy of iptables' chain FORWARD.
+func (f *Facts) judgeLost(w *Want) Result {
+	rules, onlyPolicy := f.Asked.PodPath.Rules, false
+	if len(rules) == 0 {
+		onlyPolicy = true
+		for _, b := range f.PacketRules.Now.Blocks {
+			if b.Hook == "forward" {
+				rules = append(rules, fmt.Sprintf("chain %s of table %s: %s", b.Chain, b.Table, b.Rule))
+				onlyPolicy = onlyPolicy && b.Policy && strings.HasSuffix(b.Table, " filter") && strings.HasPrefix(b.Table, "ip")
+			}
+		}
+		onlyPolicy = onlyPolicy && len(rules) > 0
+	}
+	found := strings.Join(f.Asked.PodPath.Lost, ", ") + " did not pass"
+	firewalld := f.unit("firewalld.service").Active()
+	if firewalld && len(rules) == 0 {
+		if w.FirewallLeft == nil {
+			return skipped("firewalld rejects packets of interfaces that it does not know; install adds the ones of pods to the zone trusted")
+		}
+		return Result{Warn, found + ": firewalld rejects packets of interfaces that it does not know", "the interfaces of pods in the zone trusted", "ask the firewall's administrators to add them, as the page of the check firewalld has it"}
+	}
+	result := Result{Fail, found, "TCP and UDP pass between two addresses of the pod subnet", "find the rule with nft monitor trace, and accept the pod subnet before it"}
+	if len(rules) > 0 {
+		result.Found += ":\n" + strings.Join(rules, "\n")
+		result.Fix = "accept the pod subnet before this rule, or ask the owner of the rule to do so"
+	}
+	if onlyPolicy {
+		result.Status = Warn
+		result.Fix += "; the network plugin adds rules before this policy"
+	}
+	return result
 }

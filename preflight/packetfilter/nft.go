@@ -1,8 +1,10 @@
 package packetfilter
 
 import (
+	"fmt"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -123,6 +125,32 @@ func nftRead(text, at string) rule {
 	}
 	return r
 }
+
+// Dropped returns the rules that drop or reject packets and count them, in their order, and their
+// numbers of packets. The text is the output of nft with counters.
+func Dropped(text string) (order []string, packets map[string]uint64) {
+	s := New()
+	s.NFT("", text)
+	packets = map[string]uint64{}
+	for _, key := range s.order {
+		c := s.chains[key]
+		for _, r := range c.rules {
+			m := nftCounter.FindStringSubmatch(r.text)
+			if m == nil || r.verdict != "drop" && r.verdict != "reject" {
+				continue
+			}
+			name := fmt.Sprintf("chain %s of table %s: %s", c.name, c.table, nftCounter.ReplaceAllString(r.text, "counter"))
+			if _, has := packets[name]; !has {
+				order = append(order, name)
+			}
+			n, _ := strconv.ParseUint(m[1], 10, 64)
+			packets[name] += n
+		}
+	}
+	return order, packets
+}
+
+var nftCounter = regexp.MustCompile(`counter packets (\d+) bytes \d+`)
 
 type statement struct {
 	text string

@@ -32,12 +32,14 @@ func TestBlocks(t *testing.T) {
 		{"an endless jump", ipt("*filter\n:INPUT ACCEPT [0:0]\n:A - [0:0]\n-A INPUT -j A\n-A A -j A\n"), "", 0, false},
 		{"firewalld with iptables", ipt("*filter\n:FORWARD ACCEPT [0:0]\n:FORWARD_direct - [0:0]\n-A FORWARD -j FORWARD_direct\n-A FORWARD -j REJECT\n"), "", 0, false},
 		{"another table", ipt("*nat\n:INPUT ACCEPT [0:0]\n-A INPUT -j DROP\n"), "", 0, false},
-		{"nft, in several lines", nft("table inet site {\n\tset ours {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.0.1,\n\t\t\t10.0.0.2 }\n\t}\n\tchain in {\n" +
-			"\t\ttype filter hook input priority filter; policy accept;\n\t\tip saddr { 10.0.0.1, 10.0.0.2 } accept\n\t\tcounter packets 5 bytes 7 log prefix \"no; \" reject with icmpx admin-prohibited\n\t}\n}\n"),
+		{"nft, in several lines", nft("table inet site {\n\tset ours {\n\t\ttype ipv4_addr\n\t\telements = { 10.0.0.1,\n\t\t\t10.0.0.2 }\n\t}\n" + "\tchain in {\n" +
+			"\t\ttype filter hook input priority filter; policy accept;\n\t\tip saddr { 10.0.0.1, 10.0.0.2 } accept\n" +
+			"\t\tcounter packets 5 bytes 7 log prefix \"no; \" reject with icmpx admin-prohibited\n\t}\n}\n"),
 			"/f:10", 1, false},
 		{"nft, in one line", nft("table ip f { chain fw { type filter hook forward priority 0; ct state new drop; }; }"), "/f:1", 0, false},
 		{"nft, as commands", nft("flush ruleset\nadd chain inet f c { type filter hook input priority 0 ; policy drop ; }\nadd rule inet f c tcp dport { 22, 443 } accept\n"), "/f:2", 1, true},
-		{"iptables in nft", nft("table ip filter {\n chain FORWARD {\n  type filter hook forward priority filter; policy accept;\n  counter packets 0 bytes 0 xt target \"REJECT\"\n }\n}\n"), "/f:4", 0, false},
+		{"iptables in nft", nft("table ip filter {\n chain FORWARD {\n  type filter hook forward priority filter; policy accept;\n" +
+			"  counter packets 0 bytes 0 xt target \"REJECT\"\n }\n}\n"), "/f:4", 0, false},
 		{"iptables in an older nft", nft("table ip filter {\n chain FORWARD {\n  type filter hook forward priority 0;\n  counter # xt_REJECT\n }\n}\n"), "/f:4", 0, false},
 		{"firewalld's table", nft("table inet firewalld {\n chain x {\n type filter hook forward priority 10;\n reject\n }\n}"), "", 0, false},
 		{"a comment", nft("table ip f {\n chain x {\n type filter hook forward priority 10;\n # reject\n accept\n }\n}"), "", 0, false},
