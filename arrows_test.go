@@ -40,7 +40,7 @@ var allowed = map[string][]string{
 	"preflight/agents":       {},
 	"preflight/auditrules":   {},
 	"preflight/packetfilter": {},
-	"preflight/podpath":      {"preflight", "preflight/packetfilter"},
+	"preflight/podpath":      {"internal/await", "preflight", "preflight/packetfilter"},
 	"preflight/unitfile":     {},
 
 	"preflight/netprobe": {}, // the command passes the data of the hosts

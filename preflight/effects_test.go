@@ -27,6 +27,13 @@ func TestPacketRules(t *testing.T) {
 	chains := func(now, saved []string) *Facts {
 		return &Facts{PacketRules: PacketRules{Now: packetfilter.Rules{Chains: now}, Saved: []packetfilter.Saved{{Rules: packetfilter.Rules{Chains: saved}}}}}
 	}
+	lost := func(blocks ...packetfilter.Block) *Facts {
+		f := now(blocks...)
+		f.Asked.PodPath = PodPath{Outcome: OutcomeOf(nil), Lost: []string{"TCP"}}
+		return f
+	}
+	firewalled := lost()
+	firewalled.Units = []Unit{{"firewalld.service", "active", "enabled"}}
 	runChecks(t, []checkTest{
 		{"a last rule", nftForeign, now(block("", "forward", false)), ports, Fail, `chain X of table ip filter (forward) ends with "reject"`},
 		{"packets pass it", nftForeign, tried, ports, Pass, "none"},
@@ -50,6 +57,12 @@ func TestPacketRules(t *testing.T) {
 		{"not tried", podPath, &Facts{}, Want{}, Skip, "only preflight on the server"},
 		{"cannot be tried", podPath, &Facts{Asked: Asked{PodPath: PodPath{Outcome: Outcome{Done: true, Failed: "no namespaces"}}}}, Want{}, Error, "no namespaces"},
 		{"dropped", podPath, &Facts{Asked: Asked{PodPath: PodPath{Outcome: OutcomeOf(nil), Lost: []string{"TCP"}, Rules: []string{"rule"}}}}, Want{}, Fail, "TCP did not pass: rule"},
+		{"a policy of iptables, before which plugins add rules", podPath, lost(block("", "forward", true)), Want{}, Warn, "chain X of table ip filter: reject"},
+		{"a policy of another table", podPath, lost(packetfilter.Block{Table: "inet site", Hook: "forward", Policy: true}), Want{}, Fail, "inet site"},
+		{"a last rule of iptables", podPath, lost(block("", "forward", false)), Want{}, Fail, "chain X of table ip filter: reject"},
+		{"an unknown rule", podPath, lost(), Want{}, Fail, "TCP did not pass"},
+		{"firewalld, which install opens", podPath, firewalled, Want{}, Skip, "firewalld rejects"},
+		{"firewalld of the site", podPath, firewalled, Want{FirewallLeft: []string{"6443/tcp"}}, Warn, "firewalld rejects"},
 		{"passed", podPath, tried, Want{}, Pass, "TCP and UDP pass"},
 	})
 }

@@ -12,17 +12,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
 	"runtime"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/packetfilter"
@@ -54,6 +57,11 @@ func Try(ctx context.Context, h host.Host, pods, services netip.Prefix) prefligh
 		return preflight.PodPath{Outcome: preflight.OutcomeOf(fmt.Errorf("find the network namespace of this host: %w", err))}
 	}
 	defer outside.Close()
+	held, err := hold(ctx, outside)
+	if err != nil {
+		return preflight.PodPath{Outcome: preflight.OutcomeOf(err)}
+	}
+	defer held.Close()
 	before := counters(ctx, h)
 	lost, err := try(ctx, outside, pods, services)
 	var used *usedError
@@ -73,6 +81,22 @@ func Try(ctx context.Context, h host.Host, pods, services netip.Prefix) prefligh
 		}
 	}
 	return path
+}
+
+// hold waits until no other process runs this test on the host. The name of an abstract socket belongs
+// to the network namespace, and is free again when the process ends.
+func hold(ctx context.Context, outside netns.NsHandle) (held io.Closer, err error) {
+	err = await.Until(ctx, 15*time.Second, func(ctx context.Context) error {
+		return within(outside, func() (err error) {
+			var config net.ListenConfig
+			held, err = config.Listen(ctx, "unix", "@airgap-podpath")
+			return err
+		})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("wait for another test of pods' packets on this host: %w", err)
+	}
+	return held, nil
 }
 
 // usedError reports that the host already has routes into the subnets.

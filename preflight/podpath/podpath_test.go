@@ -17,6 +17,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight"
 )
 
 var (
@@ -133,6 +134,27 @@ func TestNotTried(t *testing.T) {
 	before := state(t)
 	assert.NotEmpty(t, Try(ctx, host.Local{}, pods, services).Outcome.Failed)
 	assert.Equal(t, before, state(t))
+}
+
+// TestTwo: two processes on one host do not disturb each other.
+func TestTwo(t *testing.T) {
+	inHost(t)
+	inside, err := netns.Get()
+	require.NoError(t, err)
+	defer inside.Close()
+	results := make(chan preflight.PodPath, 3)
+	for range cap(results) {
+		go func() {
+			_ = within(inside, func() error {
+				results <- Try(t.Context(), host.Local{}, pods, services)
+				return nil
+			})
+		}()
+	}
+	for range cap(results) {
+		path := <-results
+		assert.True(t, path.Outcome.Done && path.Outcome.Failed == "" && len(path.Lost) == 0, "%+v", path)
+	}
 }
 
 // TestKilled: nothing stays of a program that is killed, and an interface of an earlier run does not
