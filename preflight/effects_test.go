@@ -56,7 +56,7 @@ func TestPacketRules(t *testing.T) {
 		{"confirmed", segmentation, chains([]string{"ip filter TA_INPUT"}, nil), Want{Site: Config{Checks: Settings{"segmentation-agent": {"severity": "warn"}}}}, Warn, "TA_INPUT"},
 		{"not tried", podPath, &Facts{}, Want{}, Skip, "only preflight on the server"},
 		{"cannot be tried", podPath, &Facts{Asked: Asked{PodPath: PodPath{Outcome: Outcome{Done: true, Failed: "no namespaces"}}}}, Want{}, Error, "no namespaces"},
-		{"dropped", podPath, &Facts{Asked: Asked{PodPath: PodPath{Outcome: OutcomeOf(nil), Lost: []string{"TCP"}, Rules: []string{"rule"}}}}, Want{}, Fail, "TCP did not pass: rule"},
+		{"dropped", podPath, &Facts{Asked: Asked{PodPath: PodPath{Outcome: OutcomeOf(nil), Lost: []string{"TCP"}, Rules: []string{"rule"}}}}, Want{}, Fail, "TCP did not pass:\nrule"},
 		{"a policy of iptables, before which plugins add rules", podPath, lost(block("", "forward", true)), Want{}, Warn, "chain X of table ip filter: reject"},
 		{"a policy of another table", podPath, lost(packetfilter.Block{Table: "inet site", Hook: "forward", Policy: true}), Want{}, Fail, "inet site"},
 		{"a last rule of iptables", podPath, lost(block("", "forward", false)), Want{}, Fail, "chain X of table ip filter: reject"},

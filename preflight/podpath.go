@@ -69,6 +69,9 @@ func (f *Facts) judgeLost(w *Want) Result {
 		result.Found += ":\n" + strings.Join(rules, "\n")
 		result.Fix = "accept the pod subnet before this rule, or ask the owner of the rule to do so"
 	}
+	if len(rules) == 0 && len(f.Iptables.Legacy) > 0 {
+		result.Fix = "find the rule with iptables-legacy-save --counters or nft monitor trace, and accept the pod subnet before it"
+	}
 	if onlyPolicy {
 		result.Status = Warn
 		result.Fix += "; the network plugin adds rules before this policy"

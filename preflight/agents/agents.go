@@ -111,7 +111,7 @@ func scanAgents() []product {
 		{"CrowdStrike Falcon", `^falcon-`, `^falcon-`, `^falcon_`, ""},
 		{"SentinelOne", `^sentinel(one|agent|ctl)`, `^(s1-|sentinelone)`, `^(sentinel|s1_)`, ""},
 		{"Carbon Black", `^(cbdaemon|cbagentd|cbsensor|b9daemon)`, `^(cbdaemon|cbagentd|cbosxsensor|event_collector|b9daemon)`, `^(cbsensor|event_collector|b9k)`, ""},
-		{"Palo Alto Cortex XDR", `^(traps_pmd|cortex)`, `^(pmd|traps_pmd|cortex-xdr)`, `^(traps|kprobe_pmd|cyvr)`, ""},
+		{"Palo Alto Cortex XDR", `^(traps_pmd|cortex)`, `^(pmd$|traps_pmd|cortex-xdr)`, `^(traps|kprobe_pmd|cyvr)`, ""},
 		{"Symantec", `^(sisamd|sisids|sisips|smcd|rtvscand|symcfgd|cafagent)`, `^(sisamddaemon|sisidsdaemon|sisipsdaemon|rtvscand|symcfgd|smcd)`, `^(symev|symap|sisap|sisevt|sisfim|sisips)`, ""},
 		{"Cylance", `^cylance`, `^cylance`, `^(CyProtect|cyprotect)`, ""},
 		{"ESET", `^(eea|efs|eraagent|esets)\b`, `^(oaeventd|esets|egui)`, `^(eset_|dazuko)`, ""},
