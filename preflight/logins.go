@@ -36,7 +36,7 @@ func readLogins(_ context.Context, r reader, f *Facts) error {
 
 var logins = Check{
 	ID: "login-session", Title: "A quiet or lost session does not end airgap", Source: "logind.conf(5); DISA STIG: StopIdleSessionSec=900",
-	Breaks: "airgap stops in the middle of a long step, such as a copy or the installation of a driver, because nobody has typed in its terminal.",
+	Breaks: "airgap stops in the middle of a long step, such as a copy or the installation of a driver, because its terminal had no input.",
 	Needs:  []string{"logins"}, Run: judgeLogins,
 }
 
@@ -55,6 +55,6 @@ func judgeLogins(f *Facts, _ *Want) Result {
 	if len(found) == 0 {
 		return pass("logind does not end sessions")
 	}
-	return Result{Warn, strings.Join(found, "; "), "long commands in a unit of their own",
+	return Result{Warn, strings.Join(found, "; "), "long commands in a separate unit",
 		"run long commands as a unit, which does not belong to the session: systemd-run --unit=airgap-run --collect --working-directory=/ airgap install DIR; follow it with journalctl --follow --unit=airgap-run"}
 }

@@ -11,7 +11,7 @@ import (
 
 var segmentation = Check{
 	ID: "segmentation-agent", Title: "No agent replaces the rules of the packet filter", Source: "Illumio VEN and Cisco Secure Workload: the agent removes the rules of others unless it is set to coexist",
-	Breaks: "The agent deletes the rules of kube-proxy and the network plugin, again and again: Services and pods do not answer.",
+	Breaks: "The agent deletes the rules of kube-proxy and the network plugin: Services and pods do not answer.",
 	Needs:  []string{"agents", "packetRules", "savedRules"}, Run: judgeSegmentation,
 }
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Agents are the traces of security agents: by what they do, then by names.
+// Agents are the traces of security agents: their effects, then their names.
 type Agents struct {
 	// Known are agents with a known unit or program: "CrowdStrike Falcon (falcon-sensor.service)".
 	Known []Agent `yaml:"known,omitempty" json:"known,omitempty"`

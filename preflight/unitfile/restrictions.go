@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// demand is what a setting takes from the kubelet or the runtime.
+// demand is a rule for settings that take something from the kubelet or the runtime.
 type demand struct {
 	keys   string
 	breaks func(value string) bool
