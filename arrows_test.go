@@ -34,8 +34,14 @@ var allowed = map[string][]string{
 	"bundle/workload":  {},
 	"registry":         {"bundle", "registry/trust"},
 	"registry/trust":   {"bundle"}, // a receipt lists bundles
-	"preflight":        {"cni", "gpu/nvml", "internal/sysctld", "preflight/replay"},
+	"preflight":        {"cni", "gpu/nvml", "internal/sysctld", "preflight/agents", "preflight/auditrules", "preflight/packetfilter", "preflight/replay", "preflight/unitfile"},
 	"preflight/replay": {},
+
+	"preflight/agents":       {},
+	"preflight/auditrules":   {},
+	"preflight/packetfilter": {},
+	"preflight/podpath":      {"internal/await", "preflight", "preflight/packetfilter"},
+	"preflight/unitfile":     {},
 
 	"preflight/netprobe": {}, // the command passes the data of the hosts
 	"kubeadm": {"internal/await", "internal/overlay", "internal/settings", "kubeadm/drain", "kubeadm/encryption", "kubeadm/etcd", "kubeadm/phases", "kubeadm/jointoken",
@@ -73,7 +79,7 @@ var allowed = map[string][]string{
 	"cluster/upgraderecord": {"cluster/site"},
 	"cluster/report":        {"cluster/site"},
 	"cluster/nodesteps":     {"cluster/report", "cluster/site"},
-	"cluster/hostcheck":     {"cluster/nodesteps", "cluster/site"},
+	"cluster/hostcheck":     {"cluster/nodesteps", "cluster/site", "preflight/podpath"},
 	"cluster/certs":         {"cluster/hostcheck", "cluster/site"},
 	"cluster/compliance":    {"cluster/hostcheck", "cluster/site"},
 	"cluster/measure":       {"cluster/hostcheck", "cluster/site"},

@@ -1,36 +1,56 @@
 package preflight
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // scanners lists the systemd units of on-access virus scanners. They scan each file when a
 // process opens it, and block that process meanwhile: ClamAV, Trend Micro, Kaspersky,
-// Microsoft, Trellix (McAfee) and Sophos.
+// Microsoft, Trellix (McAfee) and Sophos. scanAgents has more names.
 func scanners() []string {
 	return []string{"clamav-clamonacc.service", "ds_agent.service", "kesl.service", "mdatp.service", "mfetpd.service", "sophos-spl.service"}
 }
 
 var antivirus = Check{
-	ID: "antivirus", Title: "Virus scanner excludes container directories", Source: "Mirantis MKE 4k: antivirus guidelines; Docker: antivirus software",
+	ID: "antivirus", Title: "Virus scanner excludes container directories", Source: "Mirantis MKE 4k: antivirus guidelines; Docker: antivirus software; fanotify(7)",
 	Breaks: "The scanner blocks files that the runtime, the kubelet and etcd use: pulls hang, volumes cannot be unmounted, etcd loses its leader.",
-	Needs:  []string{"units"}, Run: judgeAntivirus,
+	Needs:  []string{"units", "agents"}, Run: judgeAntivirus,
 }
 
 // judgeAntivirus cannot read the existing exclusions: each product stores them in its own
-// format, usually on a management server.
+// format, usually on a management server. fapolicyd has its own check.
 func judgeAntivirus(f *Facts, w *Want) Result {
 	var running []string
 	for _, name := range scanners() {
 		if f.unit(name).Active() {
-			running = append(running, name)
+			running = append(running, name+" is active")
 		}
 	}
+	for _, a := range f.Agents.Known {
+		if !a.Filters && !strings.Contains(strings.Join(running, " "), strings.TrimPrefix(a.Seen, "unit ")) {
+			running = append(running, fmt.Sprintf("%s runs (%s)", a.Product, a.Seen))
+		}
+	}
+	for _, watcher := range f.Agents.Watchers {
+		switch {
+		case watcher.Program == "fapolicyd":
+		case watcher.Blocks:
+			running = append(running, watcher.Program+" decides about each opened file (fanotify)")
+		default:
+			running = append(running, watcher.Program+" watches opened files (fanotify)")
+		}
+	}
+	if len(f.Agents.Modules) > 0 {
+		running = append(running, "the kernel has modules of an unknown vendor: "+strings.Join(f.Agents.Modules, ", "))
+	}
 	if len(running) == 0 {
-		return pass("no known scanner")
+		return pass("no scanner found; programs that use eBPF are not seen")
 	}
 	paths := []string{w.imagesPath(), kubeletPath}
 	if w.HasRole(ControlPlane) {
 		paths = append(paths, etcdPath, storePath)
 	}
-	return Result{Warn, strings.Join(running, ", ") + " is active", "no on-access scan of " + strings.Join(paths, ", "),
+	return Result{Warn, strings.Join(running, "; "), "no on-access scan of " + strings.Join(paths, ", "),
 		"ask the scanner's administrators to exclude these directories; then run with --skip antivirus"}
 }

@@ -19,6 +19,8 @@ type Asked struct {
 	// Transaction is the dry run of the dnf transaction for the bundle's packages.
 	Transaction Outcome
 
+	PodPath PodPath
+
 	// EndpointInUse is true if an API server already answers at Want.NewEndpoint.
 	EndpointInUse bool
 }

@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight/auditrules"
 )
 
 func TestServerChecks(t *testing.T) {
@@ -37,6 +38,7 @@ func TestServerChecks(t *testing.T) {
 		return &Facts{Asked: Asked{EtcdDisk: d, EtcdDiskOutcome: OutcomeOf(err)}}
 	}
 	controlPlane := Want{Roles: []Role{ControlPlane}}
+	flood := []auditrules.Rule{{At: "/f:1", Text: "-S execve"}}
 	audited := func(a Audit, state string) *Facts {
 		return &Facts{Audit: a, Units: []Unit{{"auditd.service", state, "enabled"}}}
 	}
@@ -84,17 +86,21 @@ func TestServerChecks(t *testing.T) {
 		{"errors of another disk", usbMedia, &Facts{DiskErrors: []DiskErrors{{"sda", 1, "I/O error, dev sda"}}}, Want{MediumDevice: "sdb1"}, Warn, "sda: 1 errors"},
 		{"a healthy USB drive", usbMedia, &Facts{}, Want{MediumDevice: "sdb1"}, Pass, "no error"},
 
-		{"every program start is logged", auditd, audited(Audit{Execve: []string{"-a always,exit -S execve"}}, "active"), Want{}, Warn, "every program start"},
+		{"every program start is logged", auditd, audited(Audit{Rules: auditrules.Rules{Floods: flood}}, "active"), Want{}, Warn, "the work of containers: -S execve in /f:1"},
+		{"a login of any number", auditd, audited(Audit{Rules: auditrules.Rules{Floods: []auditrules.Rule{{At: "/f:1", Text: "-S x", Unset: true}}}}, "active"), Want{}, Warn, "4294967295"},
+		{"a lost record is a panic", auditd, audited(Audit{Rules: auditrules.Rules{Panics: &auditrules.Rule{At: "/f:2", Text: "-f 2"}, Backlog: 8192}}, "active"), Want{}, Warn, "-f 2 in /f:2"},
+		{"containers cause a panic", auditd, audited(Audit{Rules: auditrules.Rules{Floods: flood, Panics: &auditrules.Rule{At: "/f:2", Text: "-f 2"}, Backlog: 64, BacklogAt: "/f:3"}}, "active"),
+			Want{}, Fail, "only 64 records (-b in /f:3)"},
 		{"a full disk halts the host", auditd, audited(Audit{Halts: []string{"disk_full_action = HALT"}}, "active"), Want{}, Warn, "disk_full_action = HALT"},
 		{"auditd is off", auditd, audited(Audit{Halts: []string{"disk_full_action = HALT"}}, "inactive"), Want{}, Pass, "not active"},
 		{"a virus scanner on a worker", antivirus, &Facts{Units: []Unit{{"kesl.service", "active", "enabled"}}}, Want{CRIO: true}, Warn, "kesl.service is active"},
-		{"a virus scanner that is off", antivirus, &Facts{Units: []Unit{{"ds_agent.service", "inactive", "disabled"}}}, Want{}, Pass, "no known scanner"},
-		{"services with a strict umask", umask, &Facts{Umask: Umask{Units: "0077", File: "/etc/x.conf"}}, Want{}, Warn,
-			"UMask=0077 for kubelet, from /etc/x.conf for all services; UMask=0077 for containerd"},
-		{"an exception only for the kubelet", umask, &Facts{Umask: Umask{Units: "0077", File: "/etc/x.conf", Own: map[string]string{"kubelet": "0022", "containerd": "0022"}}},
+		{"a virus scanner that is off", antivirus, &Facts{Units: []Unit{{"ds_agent.service", "inactive", "disabled"}}}, Want{}, Pass, "no scanner found"},
+		{"services with a strict umask", umask, dropIns("service", "UMask=0077"), Want{}, Warn,
+			"UMask=0077 for kubelet, in /etc/systemd/system/service.service.d/a.conf line 2; UMask=0077 for containerd"},
+		{"an exception only for the kubelet", umask, dropIns("service", "UMask=0077").and(dropIns("kubelet", "UMask=0022")),
 			Want{CRIO: true}, Warn, "UMask=0077 for crio"},
-		{"an exception for both", umask, &Facts{Umask: Umask{Units: "0077", File: "/etc/x.conf", Own: map[string]string{"kubelet": "0022", "containerd": "0022"}}}, Want{}, Pass, "022"},
-		{"a drop-in that EL 8 ignores", umask, &Facts{Systemd: 239, Umask: Umask{Units: "0077", File: "/etc/x.conf"}}, Want{}, Pass, "022"},
+		{"an exception for both", umask, dropIns("service", "UMask=0077").and(dropIns("kubelet", "UMask=0022")).and(dropIns("containerd", "UMask=0022")), Want{}, Pass, "022"},
+		{"a drop-in that EL 8 ignores", umask, oldSystemd(dropIns("service", "UMask=0077")), Want{}, Pass, "022"},
 		{"logins with a strict umask", umask, &Facts{Umask: Umask{Login: "077"}}, Want{}, Pass, "077 at login"},
 		{"few files", limits, &Facts{Manager: Manager{OpenFiles: 4096}}, Want{}, Warn, "4096 open files"},
 		{"few processes", limits, parameter("kernel.pid_max", "32768", "", ""), Want{}, Warn, "kernel.pid_max = 32768"},

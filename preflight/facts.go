@@ -10,6 +10,8 @@ import (
 	"airgap.dev/airgap/gpu/nvml"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
+	"airgap.dev/airgap/preflight/agents"
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 // Schema is the version of the format of Facts. It increases when the meaning of a field
@@ -59,6 +61,8 @@ type Facts struct {
 	Hosts        []HostsEntry     `yaml:"hosts,omitempty" json:"hosts,omitempty"`
 	Filtering    []Filtering      `yaml:"filtering,omitempty" json:"filtering,omitempty"`
 	DropChains   []DropChain      `yaml:"dropChains,omitempty" json:"dropChains,omitempty"`
+	PacketRules  PacketRules      `yaml:"packetRules" json:"packetRules"`
+	Agents       agents.Agents    `yaml:"agents" json:"agents"`
 	Iptables     Iptables         `yaml:"iptables" json:"iptables"`
 	Proxies      []ProxySetting   `yaml:"proxies,omitempty" json:"proxies,omitempty"`
 	Sysctls      []Sysctl         `yaml:"sysctls" json:"sysctls"`
@@ -69,7 +73,7 @@ type Facts struct {
 	FileScans    FileScans        `yaml:"fileScans" json:"fileScans"`
 	USBBlocked   []SourceLine     `yaml:"usbBlocked,omitempty" json:"usbBlocked,omitempty"`
 	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"`         // the surveyed units that exist
-	UnitFiles    []UnitFile       `yaml:"unitFiles,omitempty" json:"unitFiles,omitempty"` // that change how the kubelet and the runtime start
+	UnitFiles    []unitfile.File  `yaml:"unitFiles,omitempty" json:"unitFiles,omitempty"` // settings of systemd for the node's services, by unit
 	Programs     Programs         `yaml:"programs" json:"programs"`
 	Runtimes     Runtimes         `yaml:"runtimes" json:"runtimes"`
 	Leftovers    []Leftover       `yaml:"leftovers,omitempty" json:"leftovers,omitempty"`

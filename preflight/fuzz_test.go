@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 func FuzzOSRelease(f *testing.F) {
@@ -113,19 +115,16 @@ func FuzzSurvey(f *testing.F) {
 	})
 }
 
-// FuzzUnitSettings: the settings of any file have its lines in their order, and bounded text.
-func FuzzUnitSettings(f *testing.F) {
-	f.Add("[Service]\nEnvironment=\"A=b\" \\\n  KUBELET_X=y\nExecStart=\n")
-	f.Add("\\\n\\\n\\")
+// FuzzEnvironment: the variables of any file have its lines in their order, and bounded text.
+func FuzzEnvironment(f *testing.F) {
+	f.Add("KUBELET_X=y\nhttps_proxy=http://u:p@h\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, settings := range [][]UnitSetting{unitSettings(text), environmentSettings(text)} {
-			last := 0
-			for _, s := range settings {
-				if s.Line < last || s.Line > strings.Count(text, "\n")+1 || len(s.Text) > len(text)+maxUnitValue+10 {
-					t.Errorf("%q gives %+v", text, s)
-				}
-				last = s.Line
+		last := 0
+		for _, s := range readEnvironment(unitfile.File{}, text).Settings {
+			if s.Line <= last || s.Line > strings.Count(text, "\n")+1 || len(s.Value) > 500 {
+				t.Errorf("%q gives %+v", text, s)
 			}
+			last = s.Line
 		}
 	})
 }

@@ -35,6 +35,7 @@ func probes() []probe {
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
 		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask}, {"unitFiles", readUnitFiles}, {"programs", readPrograms},
 		{"dhcp", readDHCP}, {"usb", readUSB}, {"fileScans", readFileScans},
+		{"packetRules", readRulesNow}, {"savedRules", readRulesSaved}, {"agents", readAgents},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},
 		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readInstalledByAirgap}, {"streams", readStreams},
 	}
@@ -126,6 +127,16 @@ func (r reader) optional(path string) (string, error) {
 		return "", nil
 	}
 	return text, err
+}
+
+// content is a file's content with its white space, so that lines have their numbers; "" if the file
+// does not exist.
+func (r reader) content(path string) (string, error) {
+	data, err := fs.ReadFile(r.fs, path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return string(data), err
 }
 
 // lines returns a file's lines.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 // TestDanglingLinks: a hardening script removes /etc/sysctl.conf, but not the link to it,
@@ -33,11 +34,11 @@ func TestDanglingLinks(t *testing.T) {
 	r, f := reader{fs: os.DirFS(root)}, Facts{}
 	errSysctls := readSysctls(t.Context(), r, &f)
 	errModules := readBlocked(t.Context(), r, &f)
-	if err := errors.Join(errSysctls, errModules, readUmask(t.Context(), r, &f)); err != nil {
+	if err := errors.Join(errSysctls, errModules, readUnitFiles(t.Context(), r, &f)); err != nil {
 		t.Fatal(err)
 	}
-	if f.sysctl(forwardingParameter).Boot != "0" || len(f.Boot.Blocked) != 1 || f.Boot.Blocked[0].Module != "vxlan" || f.Umask.Units != "0077" || f.Umask.Own["crio"] != "0027" {
-		t.Errorf("%v, %v, %+v", f.Sysctls, f.Boot.Blocked, f.Umask)
+	if f.sysctl(forwardingParameter).Boot != "0" || len(f.Boot.Blocked) != 1 || f.Boot.Blocked[0].Module != "vxlan" || len(f.UnitFiles) != 2 || unitfile.Last(f.settingsOf("crio"), "UMask").Value != "0027" {
+		t.Errorf("%v, %v, %+v", f.Sysctls, f.Boot.Blocked, f.UnitFiles)
 	}
 }
 

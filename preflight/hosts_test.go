@@ -129,7 +129,7 @@ func TestRecordedHosts(t *testing.T) {
 		{
 			host: "rocky9-unprivileged",
 			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
-				"networkmanager", "nm-cloud-setup", "nft-foreign", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
+				"networkmanager", "nm-cloud-setup", "nft-foreign", "segmentation-agent", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{
 			host:   "oracle8-uek-ftype0",
@@ -149,6 +149,12 @@ func TestRecordedHosts(t *testing.T) {
 			},
 			fails: []string{"kernel-modules", "hosts-file", "unit-files", "program-path", "nm-cloud-setup", "proxy-env", "resolv-conf"},
 		},
+		{
+			host:   "rhel9-stig",
+			change: func(w *Want) { w.Packages = append(w.Packages, "container-selinux") },
+			fails:  []string{"auditd", "service-drop-ins", "inotify"},
+		},
+		{host: "rocky9-saved-rules", fails: []string{"nft-foreign", "segmentation-agent"}},
 		{host: "rocky8-fips", change: func(w *Want) { w.OS = "el8" }},
 		{
 			host:   "alma10-v2-builtin",

@@ -51,7 +51,7 @@ func readPrograms(_ context.Context, r reader, f *Facts) error {
 	}
 	text, err := r.optional(crictlFile)
 	if m := crictlEndpoint.FindStringSubmatch(text); m != nil {
-		f.Programs.Crictl = bounded(m[1])
+		f.Programs.Crictl = m[1][:min(len(m[1]), maxSourceLine)]
 	}
 	return err
 }

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 // ProxySetting is a line of a file that sets a proxy for login shells.
@@ -73,8 +75,9 @@ var proxyEnv = Check{
 	Needs:  []string{"proxies", "manager", "unitFiles"}, Run: judgeProxies,
 }
 
-// judgeProxies fails if the kubelet would use the proxy from systemd's environment. The unit of
-// the runtime unsets proxies, and airgap runs dnf without a proxy.
+// judgeProxies fails if the kubelet would use the proxy from systemd's environment for another node.
+// The unit of the runtime unsets proxies, and airgap runs dnf without a proxy. The pod and Service
+// subnets are only a warning: kubectl and other programs of the host use them.
 func judgeProxies(f *Facts, w *Want) Result {
 	shells, files := map[string]string{}, []string{}
 	for _, p := range f.Proxies {
@@ -84,17 +87,25 @@ func judgeProxies(f *Facts, w *Want) Result {
 		}
 	}
 	managers, own, from := f.kubeletProxies()
+	const manager = "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"
+	hosts, subnets := append([]string{w.NodeAddress}, w.OtherAddresses...), w.subnets()
 	for _, environment := range []struct {
 		status    Status
 		variables map[string]string
+		hosts     []string
 		where     string
 		fix       string
 	}{
-		{Fail, own, from, "there, then systemctl daemon-reload"},
-		{Fail, managers, "systemd's environment", "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"},
-		{Warn, shells, strings.Join(files, ", "), "there"},
+		{Fail, own, hosts, from, "there, then systemctl daemon-reload"},
+		{Fail, managers, hosts, "systemd's environment", manager},
+		{Warn, own, subnets, from, "there, then systemctl daemon-reload"},
+		{Warn, managers, subnets, "systemd's environment", manager},
+		{Warn, shells, slices.Concat(hosts, subnets), strings.Join(files, ", "), "there"},
 	} {
-		if through := throughProxy(environment.variables, w); len(through) > 0 {
+		if through := throughProxy(environment.variables, environment.hosts); len(through) > 0 {
+			if environment.status == Fail {
+				through = append(through, throughProxy(environment.variables, subnets)...)
+			}
 			return Result{environment.status, fmt.Sprintf("%s sets a proxy that also applies to %s", environment.where, strings.Join(through, ", ")),
 				"no proxy for the cluster's addresses", "add to no_proxy " + environment.fix + ": " + strings.Join(through, ",")}
 		}
@@ -106,34 +117,35 @@ func judgeProxies(f *Facts, w *Want) Result {
 }
 
 // kubeletProxies returns the proxy variables that the kubelet gets from systemd, the ones that its
-// files set, and the place of the latter. UnsetEnvironment removes a variable in any case
+// files set, and the place of the latter. Files of EnvironmentFile= override Environment=, and UnsetEnvironment removes a variable in any case
 // (systemd.exec(5)). An empty Environment= resets the earlier ones.
 func (f *Facts) kubeletProxies() (managers, own map[string]string, from string) {
 	managers, own = maps.Clone(f.Manager.Proxy), map[string]string{}
 	var unset []string
-	for _, u := range f.UnitFiles {
-		if u.Unit != "kubelet" && (u.Unit != "service" || f.Systemd != 0 && f.Systemd < serviceDropInsFrom) {
-			continue
+	add := func(words string, s unitfile.Placed) {
+		for word := range strings.FieldsSeq(words) {
+			if name, proxy, _ := strings.Cut(word, "="); isProxy(name) {
+				own[name] = strings.Trim(proxy, `"'`)
+				if !strings.EqualFold(name, "no_proxy") {
+					from = s.At()
+				}
+			}
 		}
+	}
+	for _, s := range f.settingsOf("kubelet") {
+		switch {
+		case s.Key == "UnsetEnvironment":
+			unset = append(unset, strings.Fields(s.Value)...)
+		case s.Key == "Environment" && s.Value == "":
+			clear(own)
+		case s.Key == "Environment":
+			add(s.Value, s)
+		}
+	}
+	for _, u := range f.UnitFiles {
 		for _, s := range u.Settings {
-			key, value, _ := strings.Cut(s.Text, "=")
-			switch {
-			case key == "UnsetEnvironment":
-				unset = append(unset, strings.Fields(value)...)
-			case key == "Environment" && value == "":
-				clear(own)
-			case key == "Environment" || u.Kind == environmentFile && isProxy(key):
-				if u.Kind == environmentFile {
-					value = s.Text
-				}
-				for word := range strings.FieldsSeq(value) {
-					if name, proxy, _ := strings.Cut(word, "="); isProxy(name) {
-						own[name] = strings.Trim(proxy, `"'`)
-						if !strings.EqualFold(name, "no_proxy") {
-							from = u.at(s)
-						}
-					}
-				}
+			if u.Unit == "kubelet" && u.Kind == environmentFile {
+				add(s.String(), unitfile.Placed{Setting: s, File: u})
 			}
 		}
 	}
@@ -151,8 +163,13 @@ func (f *Facts) kubeletProxies() (managers, own map[string]string, from string) 
 	return managers, own, from
 }
 
-// throughProxy lists the cluster's addresses for which these variables set a proxy.
-func throughProxy(variables map[string]string, w *Want) []string {
+// subnets are the pod and Service subnets.
+func (w *Want) subnets() []string {
+	return strings.FieldsFunc(w.PodSubnet+","+w.ServiceSubnet, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// throughProxy lists the hosts and networks for which these variables set a proxy.
+func throughProxy(variables map[string]string, hosts []string) []string {
 	proxy := false
 	var exempt, through []string
 	for name, value := range variables {
@@ -162,7 +179,7 @@ func throughProxy(variables map[string]string, w *Want) []string {
 			proxy = proxy || value != ""
 		}
 	}
-	for _, host := range append([]string{w.NodeAddress}, w.OtherAddresses...) {
+	for _, host := range hosts {
 		if proxy && host != "" && !exempts(exempt, host) && !slices.Contains(through, host) {
 			through = append(through, host)
 		}
@@ -171,13 +188,14 @@ func throughProxy(variables map[string]string, w *Want) []string {
 }
 
 // exempts reports whether a list such as no_proxy contains the host: by its name, its domain, its
-// address, or its network.
+// address, or its network. The host can be a network, which a larger network contains.
 func exempts(list []string, host string) bool {
 	address, errAddress := netip.ParseAddr(host)
+	wanted, errNetwork := netip.ParsePrefix(host)
 	return slices.ContainsFunc(list, func(item string) bool {
 		item = strings.TrimSpace(item)
-		if network, err := netip.ParsePrefix(item); err == nil && errAddress == nil {
-			return network.Contains(address)
+		if network, err := netip.ParsePrefix(item); err == nil {
+			return errAddress == nil && network.Contains(address) || errNetwork == nil && network.Bits() <= wanted.Bits() && network.Contains(wanted.Addr())
 		}
 		domain := strings.TrimPrefix(strings.TrimPrefix(item, "*"), ".")
 		return item == "*" || item == host || domain != "" && strings.HasSuffix(host, "."+domain)

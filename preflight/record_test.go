@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 // record gathers a host's facts and records their sources in the format of package replay. The
@@ -104,9 +105,11 @@ func kept(name, text string) string {
 	case name == kubeletClient:
 		return certificateBlocks(text)
 	case slices.Contains(serviceDropIns(), path.Dir(name)):
-		return atLines(unitSettings(text))
+		return settingLines(text)
+	case strings.Contains(name, "systemd/logind.conf") || strings.Contains(name, "systemd/system.conf"):
+		return settingLines(text)
 	case slices.Contains(kubeletEnvironments(), name):
-		return atLines(environmentSettings(text))
+		return atLines(readEnvironment(unitfile.File{}, text).Settings)
 	case name == crictlFile:
 		return only(crictlEndpoint)
 	case slices.Contains(connectionDirs(), path.Dir(name)) || path.Dir(name) == ifcfgDir:
@@ -170,15 +173,31 @@ func (f recordingFS) ReadDir(name string) ([]fs.DirEntry, error) {
 	return entries, err
 }
 
-// atLines writes settings at their lines.
-func atLines(settings []UnitSetting) string {
+// settingLines keeps the settings of a file of systemd, as the survey script does.
+func settingLines(text string) string {
+	if strings.HasPrefix(text, airgapMark) {
+		return airgapMark + "\n"
+	}
+	return atLines(unitfile.File{}.Read(text, unitValue).Settings)
+}
+
+// atLines writes settings at their lines. The header of a section is on a line of its own before them.
+func atLines(settings []unitfile.Setting) string {
 	var text strings.Builder
-	line := 1
-	for _, s := range settings {
-		for ; line < s.Line; line++ {
+	line, section := 1, ""
+	to := func(next int) {
+		for ; line < next; line++ {
 			text.WriteByte('\n')
 		}
-		text.WriteString(s.Text)
+	}
+	for _, s := range settings {
+		if s.Section != section {
+			section = s.Section
+			to(s.Line - 1)
+			text.WriteString("[" + section + "]")
+		}
+		to(s.Line)
+		text.WriteString(s.String())
 	}
 	return text.String()
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"airgap.dev/airgap/preflight/packetfilter"
 	"airgap.dev/airgap/preflight/replay"
 )
 
@@ -41,12 +42,25 @@ func SurveyScript() ([]byte, error) {
 	err = t.Execute(&b, map[string]any{
 		"Sysctls": sysctls, "Units": surveyedUnits(), "Paths": surveyedPaths(), "Dirs": dirs, "Vendor": "0x" + nvidia,
 		"Present": slices.Concat(runtimeSockets(), runtimeBinaries(), blockingLeftovers(), untidyLeftovers(), toolPaths(), shadowPaths(), kubeletUnits(), []string{nvidiaUninstall}),
-		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": serviceDropIns(), "Environments": kubeletEnvironments(), "Connections": connectionDirs(), "KubeletClient": kubeletClient,
+		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": slices.Concat(serviceDropIns(), confDirs("logind.conf"), confDirs("system.conf")), "Environments": kubeletEnvironments(), "Connections": connectionDirs(), "KubeletClient": kubeletClient,
 		"LeftOut": leftOutPattern, "Remote": remoteTypes(), "UnitDirs": unitDirs(), "DF": strings.Join(dfOptions(), " "),
 		"Modules":   strings.Join(surveyedModules(), "|"),
+		"UnitKeys":  strings.Join(keptKeys(), "|"),
+		"Confs":     slices.Concat(mainConfs("logind.conf"), mainConfs("system.conf")),
+		"RuleFiles": packetfilter.Files(), "RuleDir": packetfilter.Includes,
+		"Watchers":  shellWords(findWatchers()),
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})
 	return b.Bytes(), err
+}
+
+// shellWords quotes arguments for the shell.
+func shellWords(args []string) string {
+	quoted := make([]string, len(args))
+	for i, arg := range args {
+		quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+	}
+	return strings.Join(quoted, " ")
 }
 
 // ReadSurvey reads facts from the output of the script.

@@ -31,7 +31,7 @@ func TestParametersAtTheNextBoot(t *testing.T) {
 		{"rocky9", flannel, found{}},
 		{"alma10-cis-forwarding", flannel, found{"ip-forward": "fail 1 now, but /etc/sysctl.d/net_ipv4_conf_default_forwarding.conf:3 sets net.ipv4.conf.default.forwarding = 0 at every boot: " +
 			"the interfaces of pods, which are created later, do not forward"}},
-		{"alma10-cis-forwarding", cilium, found{"ip-forward": "fail 1 now", "rp-filter": "fail from the next boot on strict on ens192 (/etc/sysctl.d/net_ipv4_conf_all_rp_filter.conf:2 sets"}},
+		{"alma10-cis-forwarding", cilium, found{"ip-forward": "fail 1 now", "rp-filter": "pass not strict"}},
 		{"rocky9-glob-forwarding", flannel, found{"ip-forward": "fail /etc/sysctl.d/99-site.conf:3 sets net.ipv4.conf.*.forwarding = 0 at every boot: off for cni0, flannel.1,"}},
 		{"rocky9-usr-local-sysctl", flannel, found{"kernel-defaults": "fail /usr/local/lib/sysctl.d/99-vendor.conf:2 sets kernel.panic = 0 at every boot"}},
 		{"rocky9-cmdline-sysctl", flannel, found{"user-namespaces": "warn /proc/cmdline sets user.max_user_namespaces = 0 at every boot; now 63355"}},

@@ -1,9 +1,13 @@
 package preflight
 
 import (
-	"reflect"
 	"testing"
 	"testing/fstest"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 // TestUmaskOfUnits: drop-ins apply in the order of their names, across all services and the unit.
@@ -13,26 +17,29 @@ func TestUmaskOfUnits(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		files map[string]string
-		want  Umask
+		want  string // of the kubelet
 	}{
-		{"none", nil, Umask{}},
-		{"for all", map[string]string{all + "10-cis.conf": "0077"}, Umask{Units: "0077", File: "/" + all + "10-cis.conf"}},
+		{"none", nil, ""},
+		{"for all", map[string]string{all + "10-cis.conf": "0077"}, "0077 /" + all + "10-cis.conf line 2"},
 		{"the vendor's file is the last one", map[string]string{"usr/lib/systemd/system/service.d/20-vendor.conf": "0022", all + "10-cis.conf": "0077"},
-			Umask{Units: "0022", File: "/usr/lib/systemd/system/service.d/20-vendor.conf"}},
+			"0022 /usr/lib/systemd/system/service.d/20-vendor.conf line 2"},
 		{"the kubelet's after it", map[string]string{all + "10-cis.conf": "0077", kubelet + "99-umask.conf": "0022"},
-			Umask{Units: "0077", File: "/" + all + "10-cis.conf", Own: map[string]string{"kubelet": "0022"}}},
+			"0022 /" + kubelet + "99-umask.conf line 2"},
 		{"the kubelet's before it", map[string]string{all + "zz-cis.conf": "0077", kubelet + "99-umask.conf": "0022"},
-			Umask{Units: "0077", File: "/" + all + "zz-cis.conf", Own: map[string]string{"kubelet": "0077"}}},
+			"0077 /" + all + "zz-cis.conf line 2"},
 		{"the kubelet's hides it", map[string]string{all + "cis.conf": "0077", kubelet + "cis.conf": "0022"},
-			Umask{Units: "0077", File: "/" + all + "cis.conf", Own: map[string]string{"kubelet": "0022"}}},
+			"0022 /" + kubelet + "cis.conf line 2"},
 	} {
 		files := fstest.MapFS{}
 		for name, mask := range test.files {
 			files[name] = &fstest.MapFile{Data: []byte("[Service]\nUMask=" + mask + "\n")}
 		}
 		var f Facts
-		if err := readUmask(t.Context(), reader{fs: files}, &f); err != nil || !reflect.DeepEqual(f.Umask, test.want) {
-			t.Errorf("%s: %+v, %v, want %+v", test.name, f.Umask, err, test.want)
+		require.NoError(t, readUnitFiles(t.Context(), reader{fs: files}, &f), test.name)
+		got := ""
+		if mask := unitfile.Last(f.settingsOf("kubelet"), "UMask"); mask.Value != "" {
+			got = mask.Value + " " + mask.At()
 		}
+		assert.Equal(t, test.want, got, test.name)
 	}
 }

@@ -1,33 +1,18 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
-// UnitFile is a file outside of the packages' own that changes how the kubelet or the runtime starts.
-type UnitFile struct {
-	Path string `yaml:"path" json:"path"`
-	Unit string `yaml:"unit" json:"unit"` // "kubelet", or "service" for all services
-	Kind string `yaml:"kind" json:"kind"` // "unit", "drop-in" or "environment"
-	// Settings are in the order of the file, without values that can be secrets.
-	Settings []UnitSetting `yaml:"settings,omitempty" json:"settings,omitempty"`
-	// LeftOut is the number of settings above the limit.
-	LeftOut int `yaml:"leftOut,omitempty" json:"leftOut,omitempty"`
-}
-
-// UnitSetting is a setting in a file, with its line.
-type UnitSetting struct {
-	Line int    `yaml:"line" json:"line"`
-	Text string `yaml:"text" json:"text"` // "Environment=HTTPS_PROXY=http://p:3128"
-}
-
-// Kinds of UnitFile.
+// Kinds of unitfile.File, besides those of the package.
 const (
 	wholeUnit       = "unit"
-	dropInFile      = "drop-in"
 	environmentFile = "environment"
 )
 
@@ -60,11 +45,15 @@ func readUnitFiles(_ context.Context, r reader, f *Facts) error {
 			return err
 		}
 		if is {
-			f.UnitFiles = append(f.UnitFiles, UnitFile{Path: "/" + path, Unit: "kubelet", Kind: wholeUnit})
+			f.UnitFiles = append(f.UnitFiles, unitfile.File{Path: "/" + path, Unit: "kubelet", Kind: wholeUnit})
 		}
 	}
 	for _, unit := range append([]string{"service"}, maskedUnits()...) {
-		if err := f.addDropIns(r, unit); err != nil {
+		of := unit
+		if unit != "service" {
+			of += ".service"
+		}
+		if err := f.addDropIns(r, unit, dropInDirs(of)); err != nil {
 			return err
 		}
 	}
@@ -73,19 +62,38 @@ func readUnitFiles(_ context.Context, r reader, f *Facts) error {
 		if err != nil {
 			return err
 		}
-		f.addUnitFile(UnitFile{Path: "/" + path, Unit: "kubelet", Kind: environmentFile}, environmentSettings(text))
+		if file := readEnvironment(unitfile.File{Path: "/" + path, Unit: "kubelet", Kind: environmentFile}, text); len(file.Settings) > 0 {
+			f.UnitFiles = append(f.UnitFiles, file)
+		}
 	}
+	return f.addPrograms(r)
+}
+
+// addPrograms adds the files of systemd itself and of logind. Each reads the last one of its main
+// files that exists.
+func (f *Facts) addPrograms(r reader) error {
+	for program, conf := range map[string]string{"systemd": "system.conf", "logind": "logind.conf"} {
+		exist, err := r.among(mainConfs(conf))
+		if err != nil {
+			return err
+		}
+		if len(exist) > 0 {
+			if err := f.addUnitFile(r, exist[len(exist)-1], program, unitfile.Main); err != nil {
+				return err
+			}
+		}
+		if err := f.addDropIns(r, program, confDirs(conf)); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(f.UnitFiles, func(a, b unitfile.File) int { return cmp.Compare(a.Unit, b.Unit) })
 	return nil
 }
 
-// addDropIns adds the drop-ins of a unit in the order in which systemd applies them. A file hides
-// the one with the same name in a directory of lower priority.
-func (f *Facts) addDropIns(r reader, unit string) error {
-	of := unit
-	if unit != "service" {
-		of += ".service"
-	}
-	files, err := r.dropIns(dropInDirs(of))
+// addDropIns adds the drop-ins in the order in which systemd applies them. A file hides the one
+// with the same name in a directory of lower priority.
+func (f *Facts) addDropIns(r reader, unit string, dirs []string) error {
+	files, err := r.dropIns(dirs)
 	if err != nil {
 		return err
 	}
@@ -93,31 +101,33 @@ func (f *Facts) addDropIns(r reader, unit string) error {
 		if path == packagedDropIn {
 			continue
 		}
-		text, err := r.raw(path) // systemd also ignores a dangling link
-		if err != nil {
+		if err := f.addUnitFile(r, path, unit, unitfile.DropIn); err != nil {
 			return err
 		}
-		f.addUnitFile(UnitFile{Path: "/" + path, Unit: unit, Kind: dropInFile}, unitSettings(text))
 	}
 	return nil
 }
 
-// maxUnitSettings is far more than a person writes into one file.
-const maxUnitSettings = 100
-
-func (f *Facts) addUnitFile(file UnitFile, settings []UnitSetting) {
-	if len(settings) == 0 || strings.HasPrefix(settings[0].Text, airgapMark) {
-		return
+// addUnitFile adds a file that airgap has not written.
+func (f *Facts) addUnitFile(r reader, path, unit, kind string) error {
+	text, err := r.raw(path) // systemd also ignores a dangling link
+	if err != nil || strings.HasPrefix(text, airgapMark) {
+		return err
 	}
-	if n := len(settings) - maxUnitSettings; n > 0 {
-		settings, file.LeftOut = settings[:maxUnitSettings], n
+	if file := (unitfile.File{Path: "/" + path, Unit: unit, Kind: kind}).Read(text, unitValue); len(file.Settings) > 0 {
+		f.UnitFiles = append(f.UnitFiles, file)
 	}
-	file.Settings = settings
-	f.UnitFiles = append(f.UnitFiles, file)
+	return nil
 }
 
-// at is the place of a setting: "/etc/…/10-a.conf line 3".
-func (u UnitFile) at(s UnitSetting) string { return fmt.Sprintf("%s line %d", u.Path, s.Line) }
+// settingsOf returns the settings of services' drop-ins for a unit: "kubelet". Older versions of
+// systemd do not read the drop-ins for all services.
+func (f *Facts) settingsOf(unit string) []unitfile.Placed {
+	if f.Systemd != 0 && f.Systemd < serviceDropInsFrom {
+		return unitfile.Order(f.UnitFiles, "Service", unit)
+	}
+	return unitfile.Order(f.UnitFiles, "Service", "service", unit)
+}
 
 var foreignUnits = Check{
 	ID: "unit-files", Title: "Only airgap decides how the kubelet and the runtime start", Source: "systemd.unit(5); kubeadm: the kubelet drop-in file for systemd",
@@ -136,16 +146,16 @@ func harmless(key string) bool {
 	return slices.Contains([]string{"UMask", "After", "Before", "BindsTo", "PartOf", "Description", "Documentation", "Nice", "Delegate", "UnsetEnvironment", "WatchdogSec", "Alias"}, key)
 }
 
-// replacing are settings that replace the program, its arguments, its user or its variables.
+// replacing are settings that replace the program, its arguments, its group or its variables.
 func replacing(key string) bool {
-	return strings.HasPrefix(key, "Exec") || slices.Contains([]string{"EnvironmentFile", "User", "Group", "RootDirectory", "RootImage", "Type", "DynamicUser"}, key)
+	return strings.HasPrefix(key, "Exec") || slices.Contains([]string{"EnvironmentFile", "Group", "Type"}, key)
 }
 
 // judgeUnitFiles refuses files instead of replacing them, because airgap cannot know whether the
 // site still needs them. proxyEnv judges proxies.
 func judgeUnitFiles(f *Facts, w *Want) Result {
 	var bad, odd, files []string
-	note := func(list *[]string, file UnitFile, text string) {
+	note := func(list *[]string, file unitfile.File, text string) {
 		*list = append(*list, text)
 		if !slices.Contains(files, file.Path) {
 			files = append(files, file.Path)
@@ -159,11 +169,12 @@ func judgeUnitFiles(f *Facts, w *Want) Result {
 			note(&bad, u, u.Path+" hides the unit of package kubelet")
 		}
 		for _, s := range u.Settings {
-			switch u.weight(s) {
+			text := unitfile.Placed{Setting: s, File: u}.At() + ": " + s.String()
+			switch weight(u.Kind, s) {
 			case Fail:
-				note(&bad, u, u.at(s)+": "+s.Text)
+				note(&bad, u, text)
 			case Warn:
-				note(&odd, u, u.at(s)+": "+s.Text)
+				note(&odd, u, text)
 			}
 		}
 		if u.LeftOut > 0 {
@@ -199,22 +210,21 @@ func (w *Want) runtimeUnit() string {
 	return "containerd"
 }
 
-// weight is the status of a setting.
-func (u UnitFile) weight(s UnitSetting) Status {
-	key, value, _ := strings.Cut(s.Text, "=")
+// weight is the status of a setting in a file of this kind.
+func weight(kind string, s unitfile.Setting) Status {
 	switch {
-	case u.Kind == environmentFile && strings.HasPrefix(key, "KUBELET_"):
-		if strings.Trim(value, ` "'`) != "" {
+	case kind == environmentFile && strings.HasPrefix(s.Key, "KUBELET_"):
+		if strings.Trim(s.Value, ` "'`) != "" {
 			return Fail
 		}
 		return Pass
-	case u.Kind == environmentFile:
+	case kind == environmentFile:
 		return Pass // only proxies, which proxyEnv judges
-	case key == "Environment":
-		return variablesWeight(value)
-	case replacing(key):
+	case s.Key == "Environment":
+		return variablesWeight(s.Value)
+	case replacing(s.Key):
 		return Fail
-	case harmless(key):
+	case harmless(s.Key), slices.Contains(unitfile.RestrictionKeys(), s.Key): // serviceRules judges those
 		return Pass
 	default:
 		return Warn

@@ -5,13 +5,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/unitfile"
 )
 
 // airgapMark begins the first line of a file that airgap has written.
 const airgapMark = "# Written by airgap"
-
-// maxUnitValue is the largest value of a setting in the facts.
-const maxUnitValue = 400
 
 // dropIns returns the drop-ins in dirs in the order in which systemd applies them: by name, in all
 // directories together. A file in a later directory hides the one with the same name in an earlier one.
@@ -35,36 +34,19 @@ func (r reader) dropIns(dirs []string) ([]string, error) {
 	return files, nil
 }
 
-var unitLine = regexp.MustCompile(`^[ \t]*([A-Za-z]+)[ \t]*=[ \t]*(.*)$`)
-
-// unitSettings reads a drop-in, with the line at which each setting begins. Like the script, it
-// keeps only the values that checks use: arguments and variables can be secrets.
-func unitSettings(text string) []UnitSetting {
-	var settings []UnitSetting
-	lines := strings.Split(text, "\n")
-	for i := 0; i < len(lines); i++ {
-		line, number := lines[i], i+1
-		for strings.HasSuffix(line, `\`) && i+1 < len(lines) {
-			i++
-			line = strings.TrimSuffix(line, `\`) + " " + lines[i]
-		}
-		if number == 1 && strings.HasPrefix(line, airgapMark) {
-			settings = append(settings, UnitSetting{1, airgapMark})
-		}
-		if m := unitLine.FindStringSubmatch(line); m != nil {
-			settings = append(settings, UnitSetting{number, m[1] + "=" + unitValue(m[1], strings.TrimSpace(m[2]))})
-		}
-	}
-	return settings
+// keptKeys are the settings whose values the facts have. Others can be secrets, for example the
+// arguments of a program.
+func keptKeys() []string {
+	return slices.Concat([]string{"UMask", "EnvironmentFile", "UnsetEnvironment"}, unitfile.RestrictionKeys(), loginKeys())
 }
 
-// unitValue is the part of a value that the facts have.
+// unitValue is the part of a value that the facts have, as in the survey script.
 func unitValue(key, value string) string {
-	switch key {
-	case "UMask", "EnvironmentFile", "UnsetEnvironment":
-		return bounded(value)
-	case "Environment":
-		return bounded(variables(value))
+	switch {
+	case key == "Environment":
+		return variables(value)
+	case slices.Contains(keptKeys(), key):
+		return withoutPassword(value)
 	default:
 		return ""
 	}
@@ -86,22 +68,15 @@ func variables(value string) string {
 	return strings.Join(kept, " ")
 }
 
-func bounded(value string) string {
-	if len(value) > maxUnitValue {
-		return strings.ToValidUTF8(value[:maxUnitValue], "") + "…"
-	}
-	return value
-}
-
 var environmentLine = regexp.MustCompile(`^[ \t]*(?:export[ \t]+)?(KUBELET_[A-Z_]*|(?i:https?_proxy|all_proxy|no_proxy))=(.*)$`)
 
-// environmentSettings reads the kubelet's variables and proxies from an environment file.
-func environmentSettings(text string) []UnitSetting {
-	var settings []UnitSetting
+// readEnvironment reads the kubelet's variables and proxies from an environment file.
+func readEnvironment(file unitfile.File, text string) unitfile.File {
 	for i, line := range strings.Split(text, "\n") {
 		if m := environmentLine.FindStringSubmatch(line); m != nil {
-			settings = append(settings, UnitSetting{i + 1, bounded(withoutPassword(m[1] + "=" + strings.TrimSpace(m[2])))})
+			_, value, _ := strings.Cut(withoutPassword(m[1]+"="+strings.TrimSpace(m[2])), "=")
+			file.Add(unitfile.Setting{Line: i + 1, Key: m[1], Value: value})
 		}
 	}
-	return settings
+	return file
 }

@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // usbModules drive USB drives; uas those with the newer protocol, which falls back to usb_storage.
@@ -14,7 +16,7 @@ func usbModules() []string { return []string{"usb_storage", "uas"} }
 // readUSB finds the lines that stop the kernel from using USB drives. In contrast to modprobe by name, the
 // kernel's request for a new device respects a blacklist line.
 func readUSB(_ context.Context, r reader, f *Facts) error {
-	files, err := r.sourceFiles(func(name string) bool { return strings.HasSuffix(name, ".conf") }, "etc/modprobe.d", "run/modprobe.d", "usr/lib/modprobe.d")
+	files, err := r.sourceFiles(func(name string) bool { return strings.HasSuffix(name, ".conf") }, "etc/modprobe.d", "run/modprobe.d", "usr/local/lib/modprobe.d", "usr/lib/modprobe.d")
 	if err != nil {
 		return err
 	}
@@ -39,7 +41,7 @@ func readUSB(_ context.Context, r reader, f *Facts) error {
 
 func blocksUSB(line string) bool {
 	words := strings.Fields(line)
-	if len(words) < 2 || moduleName(words[1]) != "usb_storage" {
+	if len(words) < 2 || nextboot.ModuleName(words[1]) != "usb_storage" {
 		return false
 	}
 	return words[0] == "blacklist" || words[0] == "install" && len(words) > 2 && slices.Contains([]string{"false", "true"}, path.Base(words[2]))
@@ -47,9 +49,9 @@ func blocksUSB(line string) bool {
 
 func cmdlineBlocksUSB(word string) bool {
 	key, value, _ := strings.Cut(word, "=")
-	switch moduleName(key) {
+	switch nextboot.ModuleName(key) {
 	case "module_blacklist", "modprobe.blacklist", "rd.driver.blacklist":
-		return slices.ContainsFunc(strings.Split(value, ","), func(name string) bool { return moduleName(name) == "usb_storage" })
+		return slices.ContainsFunc(strings.Split(value, ","), func(name string) bool { return nextboot.ModuleName(name) == "usb_storage" })
 	case "usbcore.authorized_default":
 		return value == "0"
 	case "nousb", "usbcore.nousb":

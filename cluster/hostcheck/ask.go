@@ -2,8 +2,10 @@ package hostcheck
 
 import (
 	"context"
+	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"airgap.dev/airgap/cluster/site"
@@ -11,6 +13,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/podpath"
 )
 
 // ask gathers the facts that do not come from files of the host, for the chosen checks. If dry is nil, dnf runs
@@ -24,6 +27,9 @@ func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.
 	if choice.Judges("etcd-fsync", w) {
 		asked.EtcdDisk, asked.EtcdDiskOutcome = measureDisk(ctx, preflight.EtcdDir)
 	}
+	if choice.Judges("pod-path", w) && !w.Managed {
+		asked.PodPath = podpath.Try(ctx, host.Local{}, ipv4Of(w.PodSubnet), ipv4Of(w.ServiceSubnet))
+	}
 	if existing := s.Config.Registry.Existing; existing != nil && choice.Judges("site-registry", w) {
 		missing, err := existing.Missing(ctx, s.Index.Lock.Images)
 		asked.MissingImages, asked.MissingImagesOutcome = missing, preflight.OutcomeOf(err)
@@ -35,6 +41,16 @@ func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.
 		asked.Transaction = preflight.OutcomeOf(dry(ctx))
 	}
 	return asked
+}
+
+// ipv4Of is the IPv4 network of a list of subnets; the zero value if it has none.
+func ipv4Of(subnets string) netip.Prefix {
+	for text := range strings.SplitSeq(subnets, ",") {
+		if subnet, err := netip.ParsePrefix(strings.TrimSpace(text)); err == nil && subnet.Addr().Is4() {
+			return subnet
+		}
+	}
+	return netip.Prefix{}
 }
 
 // measureDisk measures the sync latency of etcd's disk, unless etcd already uses it. Three seconds are sufficient

@@ -38,6 +38,28 @@ func TestAsk(t *testing.T) {
 	}
 }
 
+// TestAskPodPath: the way of pods' packets is tried only for the chosen check, and not on a node.
+func TestAskPodPath(t *testing.T) {
+	s, f := sitetest.SettingsSite(t, ""), &preflight.Facts{}
+	only := preflight.Choice{Only: []string{"pod-path"}}
+	for _, tc := range []struct {
+		want   preflight.Want
+		choice preflight.Choice
+		said   string
+	}{
+		{preflight.Want{PodSubnet: "fd00::/48", ServiceSubnet: "fd01::/108"}, only, "the pod and Service subnets are not IPv4, or are too small"},
+		{preflight.Want{PodSubnet: "fd00::/48", ServiceSubnet: "fd01::/108", Managed: true}, only, ""},
+		{preflight.Want{PodSubnet: "fd00::/48"}, preflight.Choice{Only: []string{"swap"}}, ""},
+	} {
+		if asked := ask(t.Context(), s, &tc.want, tc.choice, f, nil); asked.PodPath.Outcome.Skipped != tc.said || asked.PodPath.Outcome.Done {
+			t.Errorf("%+v: %+v", tc.want, asked.PodPath)
+		}
+	}
+	if got := ipv4Of("fd00::/48, 10.244.0.0/16").String(); got != "10.244.0.0/16" {
+		t.Error(got)
+	}
+}
+
 func TestMeasureDisk(t *testing.T) {
 	dir := t.TempDir()
 	if took, outcome := measureDisk(t.Context(), dir+"/not/yet"); !outcome.Done || outcome.Failed != "" || took <= 0 {

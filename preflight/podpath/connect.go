@@ -1,0 +1,161 @@
+package podpath
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	port = 18080
+	// patience is the time for a packet over two pairs of interfaces of this host. It is long for a busy
+	// host, and a drop takes all of it.
+	patience = 1500 * time.Millisecond
+	tries    = 5
+)
+
+// connect returns the connections from one pod to another that do not pass, with their errors.
+func connect(ctx context.Context, from, to *end) ([]string, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var servers sync.WaitGroup
+	defer servers.Wait()
+	defer cancel()
+	if err := to.serve(ctx, &servers); err != nil {
+		return nil, fmt.Errorf("listen in a network namespace for a test: %w", err)
+	}
+	type attempt struct {
+		name, protocol string
+		to             netip.Addr
+		err            error
+	}
+	all := []*attempt{
+		{name: "TCP from pod to pod", protocol: "tcp4", to: to.pod}, {name: "UDP from pod to pod", protocol: "udp4", to: to.pod},
+		{name: "TCP from pod to Service address", protocol: "tcp4", to: to.svc}, {name: "UDP from pod to Service address", protocol: "udp4", to: to.svc},
+	}
+	var wait sync.WaitGroup
+	for _, a := range all {
+		wait.Go(func() { a.err = from.ask(ctx, a.protocol, netip.AddrPortFrom(a.to, port)) })
+	}
+	wait.Wait()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	var lost []string
+	for _, a := range all {
+		if a.err != nil {
+			lost = append(lost, fmt.Sprintf("%s (%s)", a.name, reason(a.err)))
+		}
+	}
+	return lost, nil
+}
+
+// reason is the cause without addresses.
+func reason(err error) string {
+	var number syscall.Errno
+	var timeout net.Error
+	switch {
+	case errors.As(err, &number):
+		return number.Error()
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "no answer"
+	}
+	return err.Error()
+}
+
+// serve answers each byte and each datagram with the same one, until ctx ends.
+func (e *end) serve(ctx context.Context, wait *sync.WaitGroup) error {
+	var config net.ListenConfig
+	var streams []net.Listener
+	var packets []net.PacketConn
+	err := within(e.ns, func() error {
+		for _, at := range e.addresses() { // one socket each: the answer has the address of the question
+			stream, err := config.Listen(ctx, "tcp4", netip.AddrPortFrom(at, port).String())
+			if err != nil {
+				return err
+			}
+			streams = append(streams, stream)
+			packet, err := config.ListenPacket(ctx, "udp4", netip.AddrPortFrom(at, port).String())
+			if err != nil {
+				return err
+			}
+			packets = append(packets, packet)
+		}
+		return nil
+	})
+	context.AfterFunc(ctx, func() {
+		for _, s := range streams {
+			s.Close()
+		}
+		for _, p := range packets {
+			p.Close()
+		}
+	})
+	for _, s := range streams {
+		wait.Go(func() { echoStream(s) })
+	}
+	for _, p := range packets {
+		wait.Go(func() { echoPackets(p) })
+	}
+	return err
+}
+
+func echoStream(listener net.Listener) {
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		buf := make([]byte, 1)
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		if n, err := conn.Read(buf); err == nil {
+			_, _ = conn.Write(buf[:n])
+		}
+		conn.Close()
+	}
+}
+
+func echoPackets(conn net.PacketConn) {
+	buf := make([]byte, 16)
+	for {
+		n, from, err := conn.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		_, _ = conn.WriteTo(buf[:n], from)
+	}
+}
+
+// ask sends a byte and waits for it. A datagram is sent more than once.
+func (e *end) ask(ctx context.Context, protocol string, to netip.AddrPort) error {
+	var conn net.Conn
+	dialer := net.Dialer{Timeout: patience}
+	if err := within(e.ns, func() (err error) {
+		conn, err = dialer.DialContext(ctx, protocol, to.String())
+		return err
+	}); err != nil {
+		return err
+	}
+	defer conn.Close()
+	var last error
+	for range tries {
+		_ = conn.SetDeadline(time.Now().Add(patience / tries))
+		if protocol == "tcp4" {
+			_ = conn.SetDeadline(time.Now().Add(patience))
+		}
+		if _, last = conn.Write([]byte{1}); last == nil {
+			if _, last = conn.Read(make([]byte, 1)); last == nil {
+				return nil
+			}
+		}
+		if protocol == "tcp4" {
+			break
+		}
+	}
+	return last
+}

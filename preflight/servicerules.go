@@ -1,0 +1,48 @@
+package preflight
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/preflight/unitfile"
+)
+
+// confDirs are the directories of drop-ins for a file in /etc/systemd: "system.conf".
+func confDirs(name string) []string {
+	return []string{"usr/lib/systemd/" + name + ".d", "usr/local/lib/systemd/" + name + ".d", "run/systemd/" + name + ".d", "etc/systemd/" + name + ".d"}
+}
+
+// mainConfs are the possible main files; systemd reads the last one that exists.
+func mainConfs(name string) []string {
+	return []string{"usr/lib/systemd/" + name, "run/systemd/" + name, "etc/systemd/" + name}
+}
+
+var serviceRules = Check{
+	ID: "service-drop-ins", Title: "systemd's drop-ins leave the node's services their rights", Source: "systemd.exec(5); systemd.unit(5): drop-ins for all services",
+	Breaks: "The kubelet and the runtime start with fewer rights: volumes are missing in pods, containers do not start, or programs in them fail.",
+	Needs:  []string{"unitFiles"}, Run: judgeServiceRules,
+}
+
+func judgeServiceRules(f *Facts, w *Want) Result {
+	runtime := w.runtimeUnit()
+	units := map[string][]unitfile.Placed{"systemd": unitfile.Order(f.UnitFiles, "Manager", "systemd")}
+	for _, unit := range []string{"kubelet", runtime} {
+		units[unit] = f.settingsOf(unit)
+	}
+	status := Pass
+	var found, resets []string
+	for _, unit := range []string{"systemd", "kubelet", runtime} {
+		for _, r := range unitfile.Restrictions(units[unit]) {
+			status = worse(status, map[bool]Status{true: Fail, false: Warn}[r.Severe])
+			found = append(found, fmt.Sprintf("%s=%s for %s in %s: %s", r.Key, r.Value, unit, r.At(), r.Why))
+			resets = append(resets, r.Key+"=")
+		}
+	}
+	if status == Pass {
+		return pass("no drop-in takes rights from the kubelet or the runtime")
+	}
+	return Result{status, strings.Join(found, "\n"), "no such settings for the kubelet and the runtime",
+		fmt.Sprintf("write [Service] and %s (empty: systemd's default) to /etc/systemd/system/kubelet.service.d/zz-node.conf and /etc/systemd/system/%s.service.d/zz-node.conf, then run systemctl daemon-reload",
+			strings.Join(slices.Compact(slices.Sorted(slices.Values(resets))), ", "), runtime)}
+}
