@@ -35,7 +35,7 @@ func judgeOverlap(f *Facts, w *Want) Result {
 	if len(pods)+len(services) == 0 {
 		return skipped("no subnets configured")
 	}
-	used := f.usedRanges(w)
+	used := usedRanges(f, w)
 	found := overlaps(pods, services)
 	found = append(found, overlaps(append(pods, services...), used)...)
 	if len(found) > 0 {
@@ -73,7 +73,7 @@ func parseSubnets(kind, list string) ([]usedRange, error) {
 }
 
 // usedRanges lists the site's addresses that the host knows, and the ones in airgap.yaml.
-func (f *Facts) usedRanges(w *Want) []usedRange {
+func usedRanges(f *Facts, w *Want) []usedRange {
 	var used []usedRange
 	for _, l := range f.Links {
 		if w.Managed && isPodLink(l.Name) {

@@ -130,7 +130,7 @@ var strayLabel = regexp.MustCompile(`:(unlabeled_t|file_t|default_t|mnt_t|root_t
 var noLabel = regexp.MustCompile(`:(unlabeled_t|file_t)(:|$)`)
 
 // strayLabels names the data directories and mount points with such a label.
-func (f *Facts) strayLabels(w *Want) []string {
+func strayLabels(f *Facts, w *Want) []string {
 	var found []string
 	for _, p := range append(w.dataPaths(), logPath, "/opt") {
 		for at := f.target(p); at != "/"; at = path.Dir(at) {

@@ -153,7 +153,7 @@ type demand struct {
 func judgeSpace(f *Facts, w *Want) Result {
 	var unknown, short, full, tight, fine []string
 	atMost := int(w.limit(usedFail))
-	for _, d := range f.demands(w) {
+	for _, d := range spaceDemands(f, w) {
 		if d.fs.Unknown != "" {
 			unknown = append(unknown, d.fs.Unknown)
 			continue
@@ -185,8 +185,8 @@ func judgeSpace(f *Facts, w *Want) Result {
 	return pass("%s", strings.Join(fine, "; "))
 }
 
-// demands leaves out minor needs where the kubelet, images, etcd or bundles need much more space.
-func (f *Facts) demands(w *Want) []*demand {
+// spaceDemands leaves out minor needs where the kubelet, images, etcd or bundles need much more space.
+func spaceDemands(f *Facts, w *Want) []*demand {
 	var demands []*demand
 	for _, n := range w.space() { // minor needs come last
 		fsys := f.filesystem(n.path)

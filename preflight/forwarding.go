@@ -20,8 +20,8 @@ func judgeForwarding(f *Facts, w *Want) Result {
 		return r
 	}
 	later := f.sysctl(defaultForwardingParameter)
-	if later.overrides(f, w, "1") {
-		r := later.overridden("1")
+	if overrides(later, f, w, "1") {
+		r := overridden(later, "1")
 		r.Found += ": the interfaces of pods, which are created later, do not forward"
 		return r
 	}
@@ -49,7 +49,7 @@ func judgeLinkForwarding(f *Facts, w *Want) (Result, bool) {
 	status := Warn
 	for _, link := range slices.Concat(laterLinks(), f.uplinks()) {
 		s := f.sysctl(linkParameter(link, "forwarding"))
-		if s.Boot != "0" || !s.staysOff(f, w) {
+		if s.Boot != "0" || !staysOff(s, f, w) {
 			continue
 		}
 		if found = append(found, link); len(found) == 1 {
@@ -67,14 +67,14 @@ func judgeLinkForwarding(f *Facts, w *Want) (Result, bool) {
 
 // staysOff reports whether a line of an interface wins over install's file. install sets a glob for
 // all interfaces, which wins over earlier globs. A line for one interface wins over every glob.
-func (s Sysctl) staysOff(f *Facts, w *Want) bool {
+func staysOff(s Sysctl, f *Facts, w *Want) bool {
 	switch s.Key {
 	case "", s.Name:
 		return true
 	case forwardingParameter, linkParameter("all", "forwarding"), defaultForwardingParameter:
 		return false
 	}
-	return s.wins(f, w)
+	return wins(s, f, w)
 }
 
 func (f *Facts) hasAddress(link, address string) bool {

@@ -20,6 +20,15 @@ type probe struct {
 	read func(ctx context.Context, r reader, f *Facts) error
 }
 
+// FactNames are the names of all facts, as in Unknown.Fact.
+func FactNames() []string {
+	var names []string
+	for _, p := range probes() {
+		names = append(names, p.fact)
+	}
+	return names
+}
+
 // probes run in parallel, because some are slow (the RPM database, a D-Bus call). No two of them
 // write the same field, and none reads the field of another one.
 func probes() []probe {

@@ -18,8 +18,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"golang.org/x/tools/txtar"
-
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight/replay"
 )
@@ -40,18 +38,11 @@ func loadHost(t testing.TB, name string) host.Host {
 
 func readRecording(t testing.TB, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join(hostsDir, name+".txtar"))
+	data, err := replay.Recording(os.DirFS(hostsDir), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	archive := txtar.Parse(data)
-	base, is := strings.CutPrefix(string(archive.Comment), "based on: ")
-	if !is {
-		return data
-	}
-	base, _, _ = strings.Cut(base, "\n")
-	archive.Comment = nil
-	return slices.Concat(readRecording(t, base), txtar.Format(archive))
+	return data
 }
 
 func gather(t testing.TB, name string) *Facts {

@@ -30,7 +30,7 @@ func judgeInodes(f *Facts, w *Want) Result {
 	}
 	var found []string
 	status, least, enough := Pass, w.limit(inodesFail), w.limit(inodesWarn)
-	for _, fsys := range f.counted(w) {
+	for _, fsys := range withInodes(f, w) {
 		free := fsys.InodesFree * 100 / fsys.Inodes
 		found = append(found, fmt.Sprintf("%d %% free on %s", free, fsys.Mount))
 		switch {
@@ -50,8 +50,8 @@ func judgeInodes(f *Facts, w *Want) Result {
 		"delete small files there (du --inodes -d 3 PATH | sort -n shows where), or create the file system again with more inodes"}
 }
 
-// counted are the file systems with a fixed number of inodes that the cluster writes to, each once.
-func (f *Facts) counted(w *Want) []Filesystem {
+// withInodes are the file systems with a fixed number of inodes that the cluster writes to, each once.
+func withInodes(f *Facts, w *Want) []Filesystem {
 	var counted []Filesystem
 	for _, p := range w.dataPaths() {
 		fsys := f.filesystem(p)

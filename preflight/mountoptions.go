@@ -13,7 +13,7 @@ var mountNoexec = Check{
 }
 
 func judgeMountOptions(f *Facts, w *Want) Result {
-	if readOnly := f.readOnly(w); len(readOnly) > 0 {
+	if readOnly := readOnlyDirs(f, w); len(readOnly) > 0 {
 		return Result{Fail, "read-only: " + strings.Join(readOnly, ", "), "rw: the packages and the cluster write there",
 			"remove ro from the options in /etc/fstab and run mount -o remount,rw MOUNT; after an error of the file system (dmesg), check it with xfs_repair or fsck first"}
 	}
@@ -40,8 +40,8 @@ func judgeMountOptions(f *Facts, w *Want) Result {
 	}
 }
 
-// readOnly lists the directories on read-only file systems that the installation or the cluster writes to.
-func (f *Facts) readOnly(w *Want) []string {
+// readOnlyDirs lists the directories on read-only file systems that the installation or the cluster writes to.
+func readOnlyDirs(f *Facts, w *Want) []string {
 	var found []string
 	for _, p := range append(w.dataPaths(), "/", "/var", "/var/lib", logPath, "/opt", "/usr", "/usr/local", "/tmp", "/var/tmp") {
 		if fsys := f.filesystem(p); slices.Contains(fsys.Options, "ro") {

@@ -93,12 +93,12 @@ func judgeHosts(f *Facts, w *Want) Result {
 			return Result{Warn, f.Host + " is " + e.Address, w.NodeAddress, "correct /etc/hosts, or the node's address in airgap.yaml"}
 		}
 	}
-	return f.judgeLocalhost(w)
+	return judgeLocalhost(f, w)
 }
 
 // judgeLocalhost: pods on the host network get a copy of /etc/hosts. Without a line, their programs
 // ask a name server for localhost.
-func (f *Facts) judgeLocalhost(w *Want) Result {
+func judgeLocalhost(f *Facts, w *Want) Result {
 	loopback := false
 	for _, e := range f.Hosts {
 		if !slices.Contains(e.Names, "localhost") {
@@ -134,7 +134,7 @@ func judgeResolv(f *Facts, w *Want) Result {
 	case len(servers) == 0:
 		return Result{Fail, "none in /etc/resolv.conf", "the site's name servers", "add the site's name servers, or set kubernetes.dns: none in airgap.yaml: CoreDNS does not start without a server to forward to"}
 	case slices.ContainsFunc(servers, isLoopback):
-		return f.judgeLoopback(w, list)
+		return judgeLoopback(f, w, list)
 	case len(servers) > 3:
 		return Result{Warn, list, "at most 3", "keep at most three: the resolver and the kubelet use only the first three"}
 	default:
@@ -144,7 +144,7 @@ func judgeResolv(f *Facts, w *Want) Result {
 
 // judgeLoopback fails for a name server on the host itself: in a pod the address is the pod's own,
 // and CoreDNS exits with "Loop detected". kubeadm reads the real servers of systemd-resolved.
-func (f *Facts) judgeLoopback(w *Want, list string) Result {
+func judgeLoopback(f *Facts, w *Want, list string) Result {
 	const want = "servers that pods can also reach"
 	switch {
 	case w.NoDNS:

@@ -75,8 +75,8 @@ func judgeDropChains(f *Facts, w *Want) Result {
 			found = append(found, fmt.Sprintf("chain %s of table %s %s (%s) drops by default", c.Chain, c.Family, c.Table, c.Hook))
 		}
 	}
-	stop, unclear := f.judgeBlocks(f.PacketRules.Now.Blocks, w)
-	stopSaved, unclearSaved := f.judgeSaved(w)
+	stop, unclear := judgeBlocks(f, f.PacketRules.Now.Blocks, w)
+	stopSaved, unclearSaved := judgeSaved(f, w)
 	for _, unread := range f.PacketRules.Now.Unread {
 		unclearSaved = append(unclearSaved, "the rules in the kernel have a part that airgap cannot read: "+unread)
 	}

@@ -6,7 +6,29 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"golang.org/x/tools/txtar"
+
+	"airgap.dev/airgap/preflight/replay"
 )
+
+// gatherFiles reads the facts of a host with these files.
+func gatherFiles(t *testing.T, files map[string]string) *Facts {
+	t.Helper()
+	var a txtar.Archive
+	for name, text := range files {
+		a.Files = append(a.Files, txtar.File{Name: "fs/" + name, Data: []byte(text)})
+	}
+	h, err := replay.Host(txtar.Format(&a))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := Gather(t.Context(), h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
 
 // TestAddressFromDHCP reads network configurations of every kind that an EL release uses.
 func TestAddressFromDHCP(t *testing.T) {
@@ -35,12 +57,10 @@ func TestAddressFromDHCP(t *testing.T) {
 		"another program's":          {"etc/motd", "", true, "10.0.0.11 on ens192 expires"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &Facts{Links: []Link{{Name: "ens192", Addresses: []netip.Prefix{netip.PrefixFrom(address, 24)}}}}
+			f := gatherFiles(t, map[string]string{tc.file: tc.text})
+			f.Links = []Link{{Name: "ens192", Addresses: []netip.Prefix{netip.PrefixFrom(address, 24)}}}
 			if tc.expires {
 				f.Links[0].Dynamic = []netip.Addr{address}
-			}
-			if err := readDHCP(t.Context(), reader{fs: fstest.MapFS{tc.file: {Data: []byte(tc.text)}}}, f); err != nil {
-				t.Fatal(err)
 			}
 			got := judgeNodeIP(f, &Want{NodeAddress: "10.0.0.11"})
 			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
@@ -79,10 +99,8 @@ func TestUSBStorage(t *testing.T) {
 		"readable already":        {"etc/modprobe.d/cis.conf", "install usb-storage /bin/true\n", "", "sda3", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := &Facts{Units: []Unit{{"usbguard.service", tc.unit, "enabled"}}}
-			if err := readUSB(t.Context(), reader{fs: fstest.MapFS{tc.file: {Data: []byte(tc.text)}}}, f); err != nil {
-				t.Fatal(err)
-			}
+			f := gatherFiles(t, map[string]string{tc.file: tc.text})
+			f.Units = []Unit{{"usbguard.service", tc.unit, "enabled"}}
 			got := judgeUSB(f, &Want{MediumDevice: tc.medium})
 			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
 				t.Errorf("got %+v, want %q", got, tc.want)
@@ -116,14 +134,8 @@ func TestFileScans(t *testing.T) {
 		"updatedb, a script of cron.daily": {map[string]string{"etc/cron.daily/mlocate": "#!/bin/sh\n/usr/bin/updatedb\n"}, "", "/etc/cron.daily/mlocate line 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tree := fstest.MapFS{}
-			for file, text := range tc.files {
-				tree[file] = &fstest.MapFile{Data: []byte(text)}
-			}
-			f := &Facts{Units: []Unit{{tc.timer, "active", "enabled"}}}
-			if err := readFileScans(t.Context(), reader{fs: tree}, f); err != nil {
-				t.Fatal(err)
-			}
+			f := gatherFiles(t, tc.files)
+			f.Units = []Unit{{tc.timer, "active", "enabled"}}
 			got := judgeFileScans(f, &Want{})
 			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
 				t.Errorf("got %+v, want %q", got, tc.want)

@@ -49,7 +49,7 @@ func readRulesSaved(_ context.Context, r reader, f *Facts) (err error) {
 
 // judgeBlocks returns the rules that stop the cluster's packets, and the rules of which this cannot be
 // told.
-func (f *Facts) judgeBlocks(blocks []packetfilter.Block, w *Want) (stop, unclear []string) {
+func judgeBlocks(f *Facts, blocks []packetfilter.Block, w *Want) (stop, unclear []string) {
 	var ports []int
 	for _, p := range w.Ports {
 		ports = append(ports, p.Number)
@@ -76,7 +76,7 @@ func (f *Facts) judgeBlocks(blocks []packetfilter.Block, w *Want) (stop, unclear
 }
 
 // judgeSaved judges the services that load saved rules, if they run now or at the next boot.
-func (f *Facts) judgeSaved(w *Want) (stop, unclear []string) {
+func judgeSaved(f *Facts, w *Want) (stop, unclear []string) {
 	for _, name := range ruleServices() {
 		unit := f.unit(name)
 		if !unit.Active() && !strings.HasPrefix(unit.Enabled, "enabled") {
@@ -87,7 +87,7 @@ func (f *Facts) judgeSaved(w *Want) (stop, unclear []string) {
 			if saved.Unit != name {
 				continue
 			}
-			s, u := f.judgeBlocks(saved.Rules.Blocks, w)
+			s, u := judgeBlocks(f, saved.Rules.Blocks, w)
 			stop, unclear = append(stop, s...), append(unclear, u...)
 			if stale := saved.Rules.Cluster; len(stale) > 0 && !w.Managed {
 				stop = append(stop, fmt.Sprintf("%s loads rules of an earlier cluster: %s", name, strings.Join(stale[:min(len(stale), 3)], ", ")))

@@ -36,7 +36,7 @@ func judgePodPath(f *Facts, w *Want) Result {
 	case path.Outcome.Failed != "":
 		return Result{Error, "not tried: " + path.Outcome.Failed, "a test that can run", "run as root on the server itself; or try it after the installation with airgap verify, and pass --skip pod-path"}
 	case len(path.Lost) > 0:
-		return f.judgeLost(w)
+		return judgeLost(f, w)
 	}
 	return pass("TCP and UDP pass between two addresses of the pod subnet")
 }
@@ -44,7 +44,7 @@ func judgePodPath(f *Facts, w *Want) Result {
 // judgeLost names the rules: the ones that counted the packets, or the ones that stop every packet.
 // Two of them do not stop a cluster: install opens firewalld for the interfaces of pods, and network
 // plugins add rules before the policy of iptables' chain FORWARD.
-func (f *Facts) judgeLost(w *Want) Result {
+func judgeLost(f *Facts, w *Want) Result {
 	rules, onlyPolicy := f.Asked.PodPath.Rules, false
 	if len(rules) == 0 {
 		onlyPolicy = true

@@ -73,7 +73,7 @@ var secureBoot = Check{
 // judgeSecureBoot fails if the host builds modules and their signing key is not enrolled. It
 // warns otherwise, because a vendor may have signed the modules.
 func judgeSecureBoot(f *Facts, w *Want) Result {
-	on, fix := f.signatures(w)
+	on, fix := signatures(f, w)
 	switch {
 	case on == "":
 		return pass("off")
@@ -93,7 +93,7 @@ func judgeSecureBoot(f *Facts, w *Want) Result {
 
 // signatures returns why the kernel refuses unsigned modules, and how to get a signed driver. Both
 // are "" if the kernel accepts unsigned modules.
-func (f *Facts) signatures(w *Want) (why, fix string) {
+func signatures(f *Facts, w *Want) (why, fix string) {
 	switch parameters := f.signatureParameters(); {
 	case f.SecureBoot.On:
 		return "on", w.signing()

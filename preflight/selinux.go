@@ -49,7 +49,7 @@ func judgeSELinux(f *Facts, w *Want) Result {
 // judgePolicy judges a host that is enforcing, or will be.
 func judgePolicy(f *Facts, w *Want, found string) Result {
 	_, next, _ := f.nextSELinux()
-	stray := f.strayLabels(w)
+	stray := strayLabels(f, w)
 	switch {
 	case f.Security.SELinux == "enforcing" && len(stray) > 0:
 		return Result{Fail, strings.Join(stray, ", "), "the labels of the policy, such as container_var_lib_t or var_lib_t",

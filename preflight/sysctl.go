@@ -141,8 +141,8 @@ var kernelDefaults = Check{
 	Breaks: "The kubelet exits if one of these parameters has another value after the next boot.",
 	Needs:  []string{"sysctls", "tuned"}, Run: func(f *Facts, w *Want) Result {
 		for _, name := range slices.Sorted(maps.Keys(w.KubeletSysctls)) {
-			if s, want := f.sysctl(name), w.KubeletSysctls[name]; s.overrides(f, w, want) {
-				return s.overridden(want)
+			if s, want := f.sysctl(name), w.KubeletSysctls[name]; overrides(s, f, w, want) {
+				return overridden(s, want)
 			}
 		}
 		return pass("no file overrides airgap's values")
@@ -150,12 +150,12 @@ var kernelDefaults = Check{
 }
 
 // overrides reports whether a line overrides, at every boot, the value that install sets.
-func (s Sysctl) overrides(f *Facts, w *Want, want string) bool {
-	return w.SysctlFile != "" && s.Boot != "" && s.Boot != want && s.wins(f, w)
+func overrides(s Sysctl, f *Facts, w *Want, want string) bool {
+	return w.SysctlFile != "" && s.Boot != "" && s.Boot != want && wins(s, f, w)
 }
 
 // wins reports whether the line applies after install's file.
-func (s Sysctl) wins(f *Facts, w *Want) bool {
+func wins(s Sysctl, f *Facts, w *Want) bool {
 	switch {
 	case s.File == "/proc/cmdline":
 		return false
@@ -174,7 +174,7 @@ func (s Sysctl) ofTuned() bool {
 	return strings.HasPrefix(s.File, "/etc/tuned/") || strings.HasPrefix(s.File, "/usr/lib/tuned/")
 }
 
-func (s Sysctl) overridden(want string) Result {
+func overridden(s Sysctl, want string) Result {
 	found := s.line() + " at every boot"
 	if s.Value == want {
 		found = s.Value + " now, but " + found
@@ -194,8 +194,8 @@ func (s Sysctl) fix(want string) string {
 // at the next boot.
 func judgeSysctl(f *Facts, w *Want, name string) Result {
 	s := f.sysctl(name)
-	if s.overrides(f, w, "1") {
-		return s.overridden("1")
+	if overrides(s, f, w, "1") {
+		return overridden(s, "1")
 	}
 	now := cmp.Or(s.Value, "not available")
 	switch {

@@ -15,7 +15,7 @@ type BootSysctl struct {
 
 // overriddenBy reports whether a file overrides the parameter at every boot.
 func (b BootSysctl) overriddenBy(s Sysctl, f *Facts, w *Want) bool {
-	if !s.overrides(f, w, strconv.Itoa(b.Value)) {
+	if !overrides(s, f, w, strconv.Itoa(b.Value)) {
 		return false
 	}
 	n, err := strconv.Atoi(s.Boot)
@@ -38,7 +38,7 @@ func judgeInotify(f *Facts, w *Want) Result {
 		}
 		s := f.sysctl(b.Name)
 		if b.overriddenBy(s, f, w) {
-			return s.overridden(strconv.Itoa(b.Value))
+			return overridden(s, strconv.Itoa(b.Value))
 		}
 		found = append(found, strings.TrimPrefix(b.Name, inotifyPrefix)+" "+s.Value)
 	}

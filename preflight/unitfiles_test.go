@@ -66,9 +66,12 @@ func dropIns(unit string, settings ...string) *Facts {
 	return f
 }
 
-// and adds the files of other facts.
-func (f *Facts) and(other *Facts) *Facts {
-	f.UnitFiles = append(f.UnitFiles, other.UnitFiles...)
+// together are the files of all.
+func together(all ...*Facts) *Facts {
+	f := &Facts{}
+	for _, one := range all {
+		f.UnitFiles = append(f.UnitFiles, one.UnitFiles...)
+	}
 	return f
 }
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/tools/txtar"
+	"airgap.dev/airgap/preflight/replay"
 )
 
 const (
@@ -137,9 +137,9 @@ func example(t testing.TB, name string) []byte {
 // survey returns the output of the survey script on the server with that name.
 func (s servers) survey(t testing.TB, name string) []byte {
 	t.Helper()
-	all := recording(t, filepath.Join(hostsDir, s.host+".txtar"))
+	all := recording(t, hostsDir, s.host)
 	if s.cards != "" {
-		all = slices.Concat(all, recording(t, filepath.Join(cardsDir, s.cards+".txtar")))
+		all = slices.Concat(all, recording(t, cardsDir, s.cards))
 	}
 	if s.database == "" {
 		s.database = readRecorded(t, filepath.Join("testdata/installed", s.installed+".txt")).database(t)
@@ -147,19 +147,11 @@ func (s servers) survey(t testing.TB, name string) []byte {
 	return fmt.Appendf(all, "-- fs/proc/sys/kernel/hostname --\n%s\n-- run/rpm -qa --\n%s-- end/ --\n", name, s.database)
 }
 
-// recording returns a recorded host, on top of the host in its comment "based on".
-func recording(t testing.TB, file string) []byte {
+func recording(t testing.TB, dir, name string) []byte {
 	t.Helper()
-	data, err := os.ReadFile(file)
+	data, err := replay.Recording(os.DirFS(dir), name)
 	must(t, err)
-	archive := txtar.Parse(data)
-	base, is := strings.CutPrefix(string(archive.Comment), "based on: ")
-	archive.Comment = nil
-	if !is {
-		return txtar.Format(archive)
-	}
-	base, _, _ = strings.Cut(base, "\n")
-	return slices.Concat(recording(t, filepath.Join(filepath.Dir(file), base+".txtar")), txtar.Format(archive))
+	return data
 }
 
 func write(t testing.TB, path string, content []byte) {
