@@ -19,7 +19,7 @@ var allowed = map[string][]string{
 	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/workload", "bundle/operators"},
 	"bundle/operators": {"bundle/workload"},
 	"bundle/plan": {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config",
-		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight"},
+		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight", "preflight/facts"},
 	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
 	"bundle/chart":     {"bundle/workload"},
 	"bundle/delta":     {"bundle", "cluster/site", "registry/trust"},
@@ -30,18 +30,20 @@ var allowed = map[string][]string{
 	"bundle/push":      {"bundle", "cluster/site", "internal/config", "registry"},
 	"bundle/program":   {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "kubeadm/jointoken", "registry", "upkeep", "verify/nodereport"},
 	"bundle/rpm":       {},
-	"bundle/survey":    {"bundle/plan", "gpu", "preflight"},
+	"bundle/survey":    {"bundle/plan", "gpu", "preflight/facts"},
 	"bundle/workload":  {},
 	"registry":         {"bundle", "registry/trust"},
 	"registry/trust":   {"bundle"}, // a receipt lists bundles
-	"preflight":        {"cni", "gpu/nvml", "internal/sysctld", "preflight/agents", "preflight/auditrules", "preflight/packetfilter", "preflight/replay", "preflight/unitfile"},
+	"preflight":        {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
 	"preflight/replay": {},
 
 	"preflight/agents":       {},
 	"preflight/auditrules":   {},
 	"preflight/packetfilter": {},
-	"preflight/podpath":      {"internal/await", "preflight", "preflight/packetfilter"},
-	"preflight/unitfile":     {},
+	"preflight/facts": {"gpu/nvml", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/auditrules", "preflight/packetfilter",
+		"preflight/replay", "preflight/unitfile"},
+	"preflight/podpath":  {"internal/await", "preflight/facts", "preflight/packetfilter"},
+	"preflight/unitfile": {},
 
 	"preflight/netprobe": {}, // the command passes the data of the hosts
 	"kubeadm": {"internal/await", "internal/overlay", "internal/settings", "kubeadm/drain", "kubeadm/encryption", "kubeadm/etcd", "kubeadm/phases", "kubeadm/jointoken",

@@ -18,7 +18,7 @@ var commandImports = []string{
 	"slices", "strings", "sync", "syscall", "time", "github.com/spf13/cobra", "github.com/spf13/pflag",
 	module + "/docs", module + "/internal/advice", module + "/internal/config", module + "/internal/exitcode", module + "/internal/output", module + "/internal/ui",
 	module + "/internal/version", module + "/kubeadm", module + "/kubeadm/backup", module + "/kubeadm/encryption",
-	module + "/kubeadm/kube", module + "/kubeadm/leave", module + "/kubeadm/pki", module + "/preflight", module + "/registry", module + "/registry/trust",
+	module + "/kubeadm/kube", module + "/kubeadm/leave", module + "/kubeadm/pki", module + "/preflight", module + "/preflight/facts", module + "/registry", module + "/registry/trust",
 	module + "/upkeep", module + "/verify", module + "/verify/result",
 }
 

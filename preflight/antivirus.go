@@ -3,14 +3,9 @@ package preflight
 import (
 	"fmt"
 	"strings"
-)
 
-// scanners lists the systemd units of on-access virus scanners. They scan each file when a
-// process opens it, and block that process meanwhile: ClamAV, Trend Micro, Kaspersky,
-// Microsoft, Trellix (McAfee) and Sophos. scanAgents has more names.
-func scanners() []string {
-	return []string{"clamav-clamonacc.service", "ds_agent.service", "kesl.service", "mdatp.service", "mfetpd.service", "sophos-spl.service"}
-}
+	"airgap.dev/airgap/preflight/facts"
+)
 
 var antivirus = Check{
 	ID: "antivirus", Title: "Virus scanner excludes container directories", Source: "Mirantis MKE 4k: antivirus guidelines; Docker: antivirus software; fanotify(7)",
@@ -20,10 +15,10 @@ var antivirus = Check{
 
 // judgeAntivirus cannot read the existing exclusions: each product stores them in its own
 // format, usually on a management server. fapolicyd has its own check.
-func judgeAntivirus(f *Facts, w *Want) Result {
+func judgeAntivirus(f *facts.Facts, w *Want) Result {
 	var running []string
-	for _, name := range scanners() {
-		if f.unit(name).Active() {
+	for _, name := range facts.Scanners() {
+		if f.Unit(name).Active() {
 			running = append(running, name+" is active")
 		}
 	}
@@ -47,9 +42,9 @@ func judgeAntivirus(f *Facts, w *Want) Result {
 	if len(running) == 0 {
 		return pass("no scanner found; programs that use eBPF are not seen")
 	}
-	paths := []string{w.imagesPath(), kubeletPath}
+	paths := []string{w.imagesPath(), facts.KubeletPath}
 	if w.HasRole(ControlPlane) {
-		paths = append(paths, etcdPath, storePath)
+		paths = append(paths, facts.EtcdPath, facts.StorePath)
 	}
 	return Result{Warn, strings.Join(running, "; "), "no on-access scan of " + strings.Join(paths, ", "),
 		"ask the scanner's administrators to exclude these directories; then run with --skip antivirus"}

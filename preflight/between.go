@@ -3,6 +3,8 @@ package preflight
 import (
 	"context"
 	"time"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // CrossHost has the results of the measurement between hosts, by check ID.
@@ -64,7 +66,7 @@ func loadBalancerIdle() Check {
 }
 
 func crossHost(id, title, source, breaks string) Check {
-	return Check{ID: id, Title: title, Source: source, Breaks: breaks, CrossHost: true, Run: func(_ *Facts, w *Want) Result {
+	return Check{ID: id, Title: title, Source: source, Breaks: breaks, CrossHost: true, Run: func(_ *facts.Facts, w *Want) Result {
 		if r, measured := w.CrossHost[id]; measured {
 			return r
 		}
@@ -83,6 +85,6 @@ func RunCrossHost(ctx context.Context, measured CrossHost, site Config, taken ti
 			only = append(only, c.ID)
 		}
 	}
-	f := &Facts{Host: BetweenHosts, Time: Time{Now: taken}}
+	f := &facts.Facts{Host: BetweenHosts, Time: facts.Time{Now: taken}}
 	return Run(ctx, f, Want{CrossHost: measured, Site: site}, Choice{Only: only, Skip: choice.Skip})
 }

@@ -2,18 +2,16 @@ package preflight
 
 import (
 	"io"
-	"os/exec"
-	"regexp"
 	"slices"
-	"strings"
 	"testing"
 
 	"airgap.dev/airgap/internal/nextboot"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // bootWith is the next boot of a host, with a kernel command line.
-func bootWith(cmdline string) Boot {
-	return Boot{Entry: nextboot.Entry{ID: "a", Release: "5.14.0", Cmdline: cmdline, Place: nextboot.Place{File: "/boot/loader/entries/a.conf", Line: 3}}}
+func bootWith(cmdline string) facts.Boot {
+	return facts.Boot{Entry: nextboot.Entry{ID: "a", Release: "5.14.0", Cmdline: cmdline, Place: nextboot.Place{File: "/boot/loader/entries/a.conf", Line: 3}}}
 }
 
 // TestBootHosts: hosts that work today, and fail after the next reboot.
@@ -56,51 +54,51 @@ func TestBootHosts(t *testing.T) {
 }
 
 func TestBootChecks(t *testing.T) {
-	boot := func(f Facts, cmdline string) *Facts {
+	boot := func(f facts.Facts, cmdline string) *facts.Facts {
 		f.Boot = bootWith(cmdline)
 		return &f
 	}
-	swaps := func(f Facts, by, file string) *Facts {
+	swaps := func(f facts.Facts, by, file string) *facts.Facts {
 		f.Boot.Swap = []nextboot.Swap{{What: "/dev/sdb", By: by, Place: nextboot.Place{File: file, Line: 4}}}
 		return &f
 	}
-	zram := swaps(*boot(Facts{Systemd: 252}, "systemd.zram=0"), nextboot.ByZram, "/usr/lib/systemd/zram-generator.conf")
+	zram := swaps(*boot(facts.Facts{Systemd: 252}, "systemd.zram=0"), nextboot.ByZram, "/usr/lib/systemd/zram-generator.conf")
 	zram.Boot.Entry.Cmdline = "systemd.zram=0"
-	fstab := swaps(Facts{Systemd: 252, Kernel: Kernel{Cmdline: "systemd.swap=no"}}, nextboot.ByFstab, "/etc/fstab")
-	modes := func(now, mode, kind string, relabel bool) *Facts {
-		return &Facts{
-			Security: Security{SELinux: now}, Packages: []Package{{Name: containerPolicy}},
-			Boot: Boot{SELinux: nextboot.SELinux{Mode: mode, ModeLine: 2, Type: kind, TypeLine: 5, Relabel: relabel}},
+	fstab := swaps(facts.Facts{Systemd: 252, Kernel: facts.Kernel{Cmdline: "systemd.swap=no"}}, nextboot.ByFstab, "/etc/fstab")
+	modes := func(now, mode, kind string, relabel bool) *facts.Facts {
+		return &facts.Facts{
+			Security: facts.Security{SELinux: now}, Packages: []facts.Package{{Name: containerPolicy}},
+			Boot: facts.Boot{SELinux: nextboot.SELinux{Mode: mode, ModeLine: 2, Type: kind, TypeLine: 5, Relabel: relabel}},
 		}
 	}
 	without := modes("permissive", "enforcing", "targeted", false)
 	without.Packages = nil
-	blocked := func(by string, state Module) *Facts {
-		return &Facts{Modules: all(state, nil), Boot: Boot{Blocked: []nextboot.Block{{Module: "br_netfilter", By: by, Place: nextboot.Place{File: "/etc/modprobe.d/a.conf", Line: 7}}}}}
+	blocked := func(by string, state facts.Module) *facts.Facts {
+		return &facts.Facts{Modules: all(state, nil), Boot: facts.Boot{Blocked: []nextboot.Block{{Module: "br_netfilter", By: by, Place: nextboot.Place{File: "/etc/modprobe.d/a.conf", Line: 7}}}}}
 	}
-	installed := blocked("install", Loadable)
-	installed.Modules["br_netfilter"] = Blocked
-	now := func(cmdline string) *Facts {
-		return &Facts{CPUs: 8, Memory: 16 << 30, Cgroup: Cgroup{Mode: "v2"}, Modules: all(Loadable, nil), Kernel: Kernel{Cmdline: cmdline}}
+	installed := blocked("install", facts.Loadable)
+	installed.Modules["br_netfilter"] = facts.Blocked
+	now := func(cmdline string) *facts.Facts {
+		return &facts.Facts{CPUs: 8, Memory: 16 << 30, Cgroup: facts.Cgroup{Mode: "v2"}, Modules: all(facts.Loadable, nil), Kernel: facts.Kernel{Cmdline: cmdline}}
 	}
 	host := *now("")
-	el9 := Facts{OS: OS{ID: "rhel", Version: "9.6"}, Cgroup: Cgroup{Mode: "v2", Controllers: []string{"cpu", "cpuset", "memory", "pids"}}}
-	el8 := Facts{OS: OS{ID: "rhel", Version: "8.10"}, Cgroup: Cgroup{Mode: "v1"}}
+	el9 := facts.Facts{OS: facts.OS{ID: "rhel", Version: "9.6"}, Cgroup: facts.Cgroup{Mode: "v2", Controllers: []string{"cpu", "cpuset", "memory", "pids"}}}
+	el8 := facts.Facts{OS: facts.OS{ID: "rhel", Version: "8.10"}, Cgroup: facts.Cgroup{Mode: "v1"}}
 	cp := Want{Roles: []Role{ControlPlane}}
 	pages := host
-	pages.HugePages = HugePages{14 << 30, 2 << 20}
+	pages.HugePages = facts.HugePages{Reserved: 14 << 30, Size: 2 << 20}
 	sysctl := host
-	sysctl.HugePages, sysctl.Sysctls = HugePages{0, 2 << 20}, []Sysctl{{Name: "vm.nr_hugepages", Value: "0", Boot: "7168", File: "/etc/sysctl.d/90-db.conf"}}
+	sysctl.HugePages, sysctl.Sysctls = facts.HugePages{Reserved: 0, Size: 2 << 20}, []facts.Sysctl{{Name: "vm.nr_hugepages", Value: "0", Boot: "7168", File: "/etc/sysctl.d/90-db.conf"}}
 	runChecks(t, []checkTest{
-		{"fstab", swap, swaps(Facts{}, nextboot.ByFstab, "/etc/fstab"), Want{}, Fail, "off now; the next boot turns on /dev/sdb (/etc/fstab line 4)"},
-		{"fstab, and install", swap, swaps(Facts{}, nextboot.ByFstab, "/etc/fstab"), Want{SwapOff: true}, Pass, "install turns it off"},
+		{"fstab", swap, swaps(facts.Facts{}, nextboot.ByFstab, "/etc/fstab"), Want{}, Fail, "off now; the next boot turns on /dev/sdb (/etc/fstab line 4)"},
+		{"fstab, and install", swap, swaps(facts.Facts{}, nextboot.ByFstab, "/etc/fstab"), Want{SwapOff: true}, Pass, "install turns it off"},
 		{"fstab under systemd.swap=no", swap, fstab, Want{}, Pass, "none"},
-		{"fstab under systemd.swap=no on EL 8", swap, &Facts{Systemd: 239, Kernel: fstab.Kernel, Boot: fstab.Boot}, Want{}, Fail, "/etc/fstab line 4"},
+		{"fstab under systemd.swap=no on EL 8", swap, &facts.Facts{Systemd: 239, Kernel: fstab.Kernel, Boot: fstab.Boot}, Want{}, Fail, "/etc/fstab line 4"},
 		{"zram is off in the entry", swap, zram, Want{}, Pass, "none"},
-		{"swap-extra", swap, boot(Facts{Systemd: 257}, "systemd.swap-extra=/dev/sdc:pri=5"), Want{SwapOff: true}, Fail, "/dev/sdc (/boot/loader/entries/a.conf line 3)"},
-		{"Azure's agent", swap, swaps(Facts{}, nextboot.ByAgent, "/etc/waagent.conf"), Want{SwapOff: true}, Fail, "/etc/waagent.conf line 4"},
-		{"a script", swap, swaps(Facts{}, nextboot.ByScript, "/etc/rc.d/rc.local"), Want{SwapOff: true}, Warn, "may turn on /dev/sdb (/etc/rc.d/rc.local line 4)"},
-		{"fstab is unreadable", swap, &Facts{Unknown: []Unknown{{"bootSwap", "open etc/fstab: permission denied"}}}, Want{}, Error, "permission denied"},
+		{"swap-extra", swap, boot(facts.Facts{Systemd: 257}, "systemd.swap-extra=/dev/sdc:pri=5"), Want{SwapOff: true}, Fail, "/dev/sdc (/boot/loader/entries/a.conf line 3)"},
+		{"Azure's agent", swap, swaps(facts.Facts{}, nextboot.ByAgent, "/etc/waagent.conf"), Want{SwapOff: true}, Fail, "/etc/waagent.conf line 4"},
+		{"a script", swap, swaps(facts.Facts{}, nextboot.ByScript, "/etc/rc.d/rc.local"), Want{SwapOff: true}, Warn, "may turn on /dev/sdb (/etc/rc.d/rc.local line 4)"},
+		{"fstab is unreadable", swap, &facts.Facts{Unknown: []facts.Unknown{{Fact: "bootSwap", Reason: "open etc/fstab: permission denied"}}}, Want{}, Error, "permission denied"},
 
 		{"setenforce 0", selinux, without, Want{}, Fail, "permissive now, enforcing after the next boot (/etc/selinux/config line 2), without"},
 		{"setenforce 0, with the policy", selinux, modes("permissive", "enforcing", "targeted", false), Want{}, Pass, "with container-selinux"},
@@ -112,8 +110,8 @@ func TestBootChecks(t *testing.T) {
 		{"an older survey", selinux, modes("enforcing", "", "", false), Want{}, Pass, "enforcing, with"},
 		{"disabled on EL 9", selinux, modes("disabled", "disabled", "targeted", false), Want{}, Pass, "disabled"},
 
-		{"blacklist", kernelModules, blocked("blacklist", Loaded), Want{}, Fail, `at the next boot, disabled by "blacklist br_netfilter" in /etc/modprobe.d/a.conf line 7: br_netfilter`},
-		{"blacklist of a built-in module", kernelModules, blocked("blacklist", BuiltIn), Want{}, Pass, "available"},
+		{"blacklist", kernelModules, blocked("blacklist", facts.Loaded), Want{}, Fail, `at the next boot, disabled by "blacklist br_netfilter" in /etc/modprobe.d/a.conf line 7: br_netfilter`},
+		{"blacklist of a built-in module", kernelModules, blocked("blacklist", facts.BuiltIn), Want{}, Pass, "available"},
 		{"install", kernelModules, installed, Want{}, Fail, `disabled by "install br_netfilter" in /etc/modprobe.d/a.conf line 7: br_netfilter`},
 		{"module_blacklist", kernelModules, now("module_blacklist=vxlan,br-netfilter"), Want{}, Fail, "disabled by module_blacklist=br-netfilter on the kernel command line: br_netfilter"},
 		{"modprobe.blacklist", kernelModules, now("modprobe.blacklist=overlay"), Want{}, Fail, "at the next boot, disabled by modprobe.blacklist=overlay"},
@@ -138,7 +136,7 @@ func TestBootChecks(t *testing.T) {
 
 		{"v1 later", cgroupVersion, boot(el9, "systemd.unified_cgroup_hierarchy=0"), Want{}, Fail, "v2 now, v1 after the next boot: systemd.unified_cgroup_hierarchy=0 in /boot"},
 		{"v2 later", cgroupVersion, boot(el8, "systemd.unified_cgroup_hierarchy"), Want{}, Fail, "v1 now, v2 after"},
-		{"v2 once, by hand", cgroupVersion, boot(Facts{OS: el8.OS, Cgroup: el9.Cgroup}, "quiet"), Want{}, Fail, "v1 after the next boot: the default"},
+		{"v2 once, by hand", cgroupVersion, boot(facts.Facts{OS: el8.OS, Cgroup: el9.Cgroup}, "quiet"), Want{}, Fail, "v1 after the next boot: the default"},
 		{"v2 stays", cgroupVersion, boot(el9, "quiet"), Want{}, Pass, "v2"},
 		{"no memory controller later", cgroupControllers, boot(el9, "cgroup_disable=memory,rdma"), Want{}, Fail, "after the next boot: memory"},
 		{"another controller", cgroupControllers, boot(el9, "cgroup_disable=rdma"), Want{}, Pass, "memory"},
@@ -148,45 +146,4 @@ func TestBootChecks(t *testing.T) {
 		{"IPv6 off later", ipv6, boot(host, "ipv6.disable=1"), Want{ServiceSubnet: "10.96.0.0/12,fd01::/112"}, Fail, "from the next boot on"},
 		{"FIPS later", fips, boot(host, "fips=1"), Want{}, Warn, "on after the next boot"},
 	})
-}
-
-// TestSurveyOfNextBoot: a recording gives the same facts about the next boot.
-func TestSurveyOfNextBoot(t *testing.T) {
-	for _, name := range []string{"rocky9-swap-returns", "rocky9-boot-parameters", "rocky9-next-kernel"} {
-		archive, facts, err := record(t.Context(), loadHost(t, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := ReadSurvey(t.Context(), strings.NewReader(string(archive)+"-- end/ --\n"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		sameFacts(t, again, facts)
-	}
-}
-
-// TestOnly: the script's filters of the next boot leave the numbers of lines, and drop the rest.
-func TestOnly(t *testing.T) {
-	script, err := SurveyScript()
-	if err != nil {
-		t.Fatal(err)
-	}
-	function := regexp.MustCompile(`(?m)^only\(\).*$`).FindString(string(script))
-	for _, test := range []struct{ part, text, want string }{
-		{`boot/loader/entries/*.conf`, "title secret\n linux /vmlinuz-1\noptions\ta=1\n", "\n linux /vmlinuz-1\noptions\ta=1\n"},
-		{"EFI/*/grub.cfg", "password_pbkdf2 root secret\n\tset default=\"1\"\nblscfg\n\tlinux /vmlinuz-1\n", "\n\tset default=\"1\"\nblscfg\n\tlinux /vmlinuz-1\n"},
-		{"etc/rc.d/rc.local", "TOKEN=secret\nswapon /swap\n", "\nswapon /swap\n"},
-		{"etc/waagent.conf", "Provisioning.Password=secret\nResourceDisk.EnableSwap=y\n", "\nResourceDisk.EnableSwap=y\n"},
-		{"etc/cloud/cloud.cfg.d", "password: secret\nswap:\n - [ a, b, swap ]\n", "\nswap:\n - [ a, b, swap ]\n"},
-	} {
-		filter := regexp.MustCompile(regexp.QuoteMeta(test.part) + `[^\0]*?(only ('[^']*'|\w+))`).FindStringSubmatch(string(script))
-		if filter == nil {
-			t.Fatalf("no filter of %s", test.part)
-		}
-		cmd := exec.Command("sh", "-c", function+"\n"+filter[1])
-		cmd.Stdin = strings.NewReader(test.text)
-		if out, err := cmd.Output(); err != nil || string(out) != test.want {
-			t.Errorf("%s: %q, %v, want %q", filter[1], out, err, test.want)
-		}
-	}
 }

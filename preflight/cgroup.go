@@ -2,100 +2,14 @@ package preflight
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"airgap.dev/airgap/internal/nextboot"
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// Cgroup is the cgroup layout of the host.
-type Cgroup struct {
-	// Mode is "v2" (unified), "v1", "hybrid" (v1 plus an almost empty v2, which the kubelet
-	// treats as v1), or "" if no cgroups are mounted.
-	Mode        string   `yaml:"mode" json:"mode"`
-	Controllers []string `yaml:"controllers" json:"controllers"`
-	// The drivers in the existing configuration files; "" without a file.
-	KubeletDriver    string `yaml:"kubeletDriver,omitempty" json:"kubeletDriver,omitempty"`
-	ContainerdDriver string `yaml:"containerdDriver,omitempty" json:"containerdDriver,omitempty"`
-}
-
-func readCgroup(_ context.Context, r reader, f *Facts) error {
-	mounts, err := readMounts(r)
-	if err != nil {
-		return err
-	}
-	f.Cgroup.Mode = cgroupMode(mounts)
-	if f.Cgroup.Controllers, err = readControllers(r, f.Cgroup.Mode); err != nil {
-		return err
-	}
-	return readDrivers(r, &f.Cgroup)
-}
-
-func cgroupMode(mounts []mount) string {
-	v1, v2 := false, false
-	for _, m := range mounts {
-		if m.point == "/sys/fs/cgroup" && m.fsType == "cgroup2" {
-			return "v2"
-		}
-		v1 = v1 || m.fsType == "cgroup"
-		v2 = v2 || m.fsType == "cgroup2"
-	}
-	switch {
-	case v1 && v2:
-		return "hybrid"
-	case v1:
-		return "v1"
-	default:
-		return ""
-	}
-}
-
-func readControllers(r reader, mode string) ([]string, error) {
-	if mode == "v2" {
-		text, err := r.text("sys/fs/cgroup/cgroup.controllers")
-		return strings.Fields(text), err
-	}
-	lines, err := r.lines("proc/cgroups")
-	if err != nil {
-		return nil, err
-	}
-	var enabled []string
-	for _, line := range lines { // name, hierarchy, number of groups, enabled
-		words := strings.Fields(line)
-		if len(words) == 4 && words[3] == "1" {
-			enabled = append(enabled, words[0])
-		}
-	}
-	return enabled, nil
-}
-
-// systemdCgroup matches the setting of runc's cgroup driver in containerd's configuration.
-var systemdCgroup = regexp.MustCompile(`(?m)^\s*SystemdCgroup\s*=\s*(true|false)`)
-
-// readDrivers reads the cgroup drivers of an existing containerd and kubelet.
-func readDrivers(r reader, c *Cgroup) error {
-	containerd, err := r.optional("etc/containerd/config.toml")
-	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	if m := systemdCgroup.FindStringSubmatch(containerd); m != nil {
-		c.ContainerdDriver = map[string]string{"true": "systemd", "false": "cgroupfs"}[m[1]]
-	}
-	kubelet, err := r.optional("var/lib/kubelet/config.yaml")
-	if err != nil && !errors.Is(err, fs.ErrPermission) {
-		return err
-	}
-	if m := regexp.MustCompile(`(?m)^cgroupDriver:\s*"?(\w+)`).FindStringSubmatch(kubelet); m != nil {
-		c.KubeletDriver = m[1]
-	}
-	return nil
-}
 
 var cgroupVersion = Check{
 	ID: "cgroup-version", Title: "cgroup v2 is in use", Source: "kubernetes#134744, KEP-5573",
@@ -103,7 +17,7 @@ var cgroupVersion = Check{
 	Needs:  []string{"cgroup", "os", "kernel", "nextKernel"}, Run: judgeCgroupVersion,
 }
 
-func judgeCgroupVersion(f *Facts, w *Want) Result {
+func judgeCgroupVersion(f *facts.Facts, w *Want) Result {
 	next, why := nextCgroup(f)
 	if f.Cgroup.Mode == "v2" && next != "v1" {
 		return pass("v2")
@@ -149,7 +63,7 @@ var cgroupControllers = Check{
 	Needs:  []string{"cgroup", "kernel", "nextKernel"}, Run: judgeControllers,
 }
 
-func judgeControllers(f *Facts, _ *Want) Result {
+func judgeControllers(f *facts.Facts, _ *Want) Result {
 	needed := []string{"cpu", "cpuset", "memory", "pids"}
 	if f.Cgroup.Mode != "v2" { // v2 needs no controller to freeze processes
 		needed = append(needed, "freezer")
@@ -164,7 +78,7 @@ func judgeControllers(f *Facts, _ *Want) Result {
 		return Result{Fail, "missing: " + strings.Join(missing, ", "), strings.Join(needed, ", "),
 			"remove cgroup_disable= from the kernel's command line, then reboot"}
 	}
-	cmdline, from := f.nextCmdline()
+	cmdline, from := f.NextCmdline()
 	mode, _ := nextCgroup(f)
 	for _, name := range nextboot.DisabledControllers(cmdline, cmp.Or(mode, f.Cgroup.Mode)) {
 		if slices.Contains(needed, name) {
@@ -182,7 +96,7 @@ var cgroupDriver = Check{
 
 // judgeCgroupDriver only warns. Before an installation the existing drivers do not matter, and
 // after it the next run of airgap install restores the driver.
-func judgeCgroupDriver(f *Facts, w *Want) Result {
+func judgeCgroupDriver(f *facts.Facts, w *Want) Result {
 	driver := "cgroupfs"
 	if f.Init == "systemd" {
 		driver = "systemd"

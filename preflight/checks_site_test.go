@@ -5,97 +5,108 @@ import (
 	"net/netip"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 func TestChecksOfNetwork(t *testing.T) {
 	installs := Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls()}
 	runChecks(t, []checkTest{
-		{"no address", nodeIP, &Facts{Links: []Link{{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}}}, Want{}, Fail, "no address"},
-		{"a default route for IPv6 alone", defaultRoute, &Facts{Routes: []Route{{To: netip.MustParsePrefix("::/0"), Gateway: "fe80::1", Device: "eth0"}}}, Want{}, Fail, "none for IPv4"},
+		{"no address", nodeIP, &facts.Facts{Links: []facts.Link{{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}}}, Want{}, Fail, "no address"},
+		{"a default route for IPv6 alone", defaultRoute, &facts.Facts{Routes: []facts.Route{{To: netip.MustParsePrefix("::/0"), Gateway: "fe80::1", Device: "eth0"}}}, Want{}, Fail, "none for IPv4"},
 		{"default routes for both", defaultRoute,
-			&Facts{Routes: []Route{{To: netip.MustParsePrefix("0.0.0.0/0"), Gateway: "10.0.0.1", Device: "eth0"}, {To: netip.MustParsePrefix("::/0"), Gateway: "fe80::1", Device: "eth0"}}},
+			&facts.Facts{Routes: []facts.Route{{To: netip.MustParsePrefix("0.0.0.0/0"), Gateway: "10.0.0.1", Device: "eth0"}, {To: netip.MustParsePrefix("::/0"), Gateway: "fe80::1", Device: "eth0"}}},
 			Want{}, Pass, "10.0.0.1 eth0"},
-		{"subnets overlap each other", cidrOverlap, &Facts{}, Want{PodSubnet: "10.96.0.0/11", ServiceSubnet: "10.96.0.0/12"}, Fail, "pod subnet"},
-		{"a name server in the subnet", cidrOverlap, &Facts{Resolv: Resolv{Nameservers: []string{"10.244.1.1"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "name server"},
-		{"another node in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", OtherAddresses: []string{"lb.bank.example", "10.244.0.9"}}, Fail, "10.244.0.9"},
-		{"a time server in the subnet", cidrOverlap, &Facts{Time: Time{Servers: []string{"ntp.bank.example", "10.244.0.123"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail,
+		{"subnets overlap each other", cidrOverlap, &facts.Facts{}, Want{PodSubnet: "10.96.0.0/11", ServiceSubnet: "10.96.0.0/12"}, Fail, "pod subnet"},
+		{"a name server in the subnet", cidrOverlap, &facts.Facts{Resolv: facts.Resolv{Nameservers: []string{"10.244.1.1"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail, "name server"},
+		{"another node in the subnet", cidrOverlap, &facts.Facts{}, Want{PodSubnet: "10.244.0.0/16", OtherAddresses: []string{"lb.bank.example", "10.244.0.9"}}, Fail, "10.244.0.9"},
+		{"a time server in the subnet", cidrOverlap, &facts.Facts{Time: facts.Time{Servers: []string{"ntp.bank.example", "10.244.0.123"}}}, Want{PodSubnet: "10.244.0.0/16"}, Fail,
 			"overlaps the time server 10.244.0.123/32"},
-		{"the site registry in the subnet", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.244.0.9:8443/airgap"}, Fail, "overlaps the site registry 10.244.0.9/32"},
-		{"the site registry elsewhere", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.0.0.9/airgap"}, Pass, ""},
-		{"airgap's pod network", cidrOverlap, &Facts{Links: []Link{{Name: "cni0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.244.0.1/24")}}}},
+		{"the site registry in the subnet", cidrOverlap, &facts.Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.244.0.9:8443/airgap"}, Fail, "overlaps the site registry 10.244.0.9/32"},
+		{"the site registry elsewhere", cidrOverlap, &facts.Facts{}, Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "10.0.0.9/airgap"}, Pass, ""},
+		{"airgap's pod network", cidrOverlap, &facts.Facts{Links: []facts.Link{{Name: "cni0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.244.0.1/24")}}}},
 			Want{PodSubnet: "10.244.0.0/16", Managed: true}, Pass, ""},
-		{"airgap's routes without a tunnel", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.12", Device: "eth0"}}},
+		{"airgap's routes without a tunnel", cidrOverlap, &facts.Facts{Routes: []facts.Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.12", Device: "eth0"}}},
 			Want{PodSubnet: "10.244.0.0/16", Managed: true, OtherAddresses: []string{"10.0.0.12"}}, Pass, ""},
-		{"a route of the site", cidrOverlap, &Facts{Routes: []Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.1", Device: "eth0"}}},
+		{"a route of the site", cidrOverlap, &facts.Facts{Routes: []facts.Route{{To: netip.MustParsePrefix("10.244.1.0/24"), Gateway: "10.0.0.1", Device: "eth0"}}},
 			Want{PodSubnet: "10.244.0.0/16", Managed: true, OtherAddresses: []string{"10.0.0.12"}}, Fail, "the route through eth0"},
-		{"no prefix", cidrOverlap, &Facts{}, Want{PodSubnet: "10.244.0.0"}, Error, "pod subnet"},
-		{"dual stack", cidrOverlap, &Facts{Links: []Link{{Name: "e", Addresses: []netip.Prefix{netip.MustParsePrefix("fd00:1::1/64")}}}}, Want{PodSubnet: "10.244.0.0/16, fd00:1::/48"}, Fail, "fd00:1::/48"},
-		{"a parameter of the kubelet, before airgap's file", kernelDefaults, &Facts{Sysctls: []Sysctl{{Name: "kernel.panic", Value: "60", Boot: "60", File: "/etc/sysctl.d/10-site.conf"}}},
+		{"no prefix", cidrOverlap, &facts.Facts{}, Want{PodSubnet: "10.244.0.0"}, Error, "pod subnet"},
+		{"dual stack", cidrOverlap, &facts.Facts{Links: []facts.Link{{Name: "e", Addresses: []netip.Prefix{netip.MustParsePrefix("fd00:1::1/64")}}}}, Want{PodSubnet: "10.244.0.0/16, fd00:1::/48"}, Fail,
+			"fd00:1::/48"},
+		{"a parameter of the kubelet, before airgap's file", kernelDefaults, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "kernel.panic", Value: "60", Boot: "60", File: "/etc/sysctl.d/10-site.conf"}}},
 			installs, Pass, "no file"},
-		{"a parameter of the kubelet, after airgap's file", kernelDefaults, &Facts{Sysctls: []Sysctl{{Name: "vm.overcommit_memory", Value: "2", Boot: "2", File: "/etc/sysctl.d/99-db.conf"}}},
+		{"a parameter of the kubelet, after airgap's file", kernelDefaults, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "vm.overcommit_memory", Value: "2", Boot: "2", File: "/etc/sysctl.d/99-db.conf"}}},
 			installs, Fail,
 			"/etc/sysctl.d/99-db.conf sets vm.overcommit_memory = 2"},
 		{
 			"a parameter that the kubelet does not require", kernelDefaults,
-			&Facts{Sysctls: []Sysctl{{Name: "kernel.panic", Value: "60", Boot: "60", File: "/etc/sysctl.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/90-ours.conf"}, Pass, "no file",
+			&facts.Facts{Sysctls: []facts.Sysctl{{Name: "kernel.panic", Value: "60", Boot: "60", File: "/etc/sysctl.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/90-ours.conf"}, Pass, "no file",
 		},
-		{"another value is required", kernelDefaults, &Facts{Sysctls: []Sysctl{{Name: "kernel.panic", Value: "10", Boot: "10", File: "/etc/sysctl.conf"}}},
+		{"another value is required", kernelDefaults, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "kernel.panic", Value: "10", Boot: "10", File: "/etc/sysctl.conf"}}},
 			Want{SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: map[string]string{"kernel.panic": "20"}}, Fail, "kernel.panic = 10"},
 		{
 			"airgap's file sorts last", ipForward,
-			&Facts{Sysctls: []Sysctl{{Name: "net.ipv4.ip_forward", Value: "0", Boot: "0", File: "/etc/sysctl.d/99-a.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/99-ours.conf"}, Pass, "install sets",
+			&facts.Facts{Sysctls: []facts.Sysctl{{Name: "net.ipv4.ip_forward", Value: "0", Boot: "0", File: "/etc/sysctl.d/99-a.conf"}}}, Want{SysctlFile: "/etc/sysctl.d/99-ours.conf"}, Pass, "install sets",
 		},
-		{"forwarding off before airgap's file", ipForward, &Facts{Sysctls: []Sysctl{{Name: "net.ipv4.ip_forward", Value: "0", Boot: "0", File: "/etc/sysctl.d/10-site.conf"}}},
+		{"forwarding off before airgap's file", ipForward, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "net.ipv4.ip_forward", Value: "0", Boot: "0", File: "/etc/sysctl.d/10-site.conf"}}},
 			installs, Pass, "install sets"},
-		{"forwarding off after airgap's file", ipForward, &Facts{Sysctls: []Sysctl{{Name: "net.ipv4.ip_forward", Value: "1", Boot: "0", File: "/etc/sysctl.conf"}}}, installs, Fail, "/etc/sysctl.conf"},
-		{"no name server", resolvConf, &Facts{}, Want{}, Fail, "none"},
-		{"no name server, declared", resolvConf, &Facts{}, Want{NoDNS: true}, Pass, "none"},
-		{"a TCP listener does not use the UDP port", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 8472, Process: "x"}}}, Want{Ports: workerPorts()}, Pass, "8472/udp"},
-		{"airgap's registry from an interrupted run", portsFree, &Facts{Listening: []Listener{{Protocol: "tcp", Port: 5000, Process: "airgap"}}}, Want{Ports: controlPlanePorts()}, Pass, "5000/tcp"},
+		{"forwarding off after airgap's file", ipForward, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "net.ipv4.ip_forward", Value: "1", Boot: "0", File: "/etc/sysctl.conf"}}}, installs, Fail,
+			"/etc/sysctl.conf"},
+		{"no name server", resolvConf, &facts.Facts{}, Want{}, Fail, "none"},
+		{"no name server, declared", resolvConf, &facts.Facts{}, Want{NoDNS: true}, Pass, "none"},
+		{"a TCP listener does not use the UDP port", portsFree, &facts.Facts{Listening: []facts.Listener{{Protocol: "tcp", Port: 8472, Process: "x"}}}, Want{Ports: workerPorts()}, Pass, "8472/udp"},
+		{"airgap's registry from an interrupted run", portsFree, &facts.Facts{Listening: []facts.Listener{{Protocol: "tcp", Port: 5000, Process: "airgap"}}}, Want{Ports: controlPlanePorts()}, Pass,
+			"5000/tcp"},
 	})
 }
 
 func TestChecksOfExistingSoftware(t *testing.T) {
 	runChecks(t, []checkTest{
-		{"k3s", oldCluster, &Facts{Units: []Unit{{"k3s.service", "active", "enabled"}}}, Want{}, Fail, "k3s.service is active"},
-		{"a link left over", oldCluster, &Facts{Leftovers: []Leftover{{"link cni0", false}}}, Want{}, Warn, "cni0"},
-		{"airgap's cluster", oldCluster, &Facts{Leftovers: []Leftover{{"/etc/kubernetes/admin.conf", true}}}, Want{Managed: true}, Skip, ""},
-		{"a cluster behind the load balancer", endpointFree, &Facts{Asked: Asked{EndpointInUse: true}}, Want{NewEndpoint: "10.0.0.5:6443"}, Fail, "answers at 10.0.0.5:6443"},
-		{"no cluster behind the load balancer", endpointFree, &Facts{}, Want{NewEndpoint: "10.0.0.5:6443"}, Pass, "10.0.0.5:6443"},
-		{"the site registry has all images", siteRegistry, &Facts{Asked: Asked{MissingImagesOutcome: OutcomeOf(nil)}}, Want{SiteRegistry: "r/p"}, Pass, "r/p has all"},
+		{"k3s", oldCluster, &facts.Facts{Units: []facts.Unit{{Name: "k3s.service", State: "active", Enabled: "enabled"}}}, Want{}, Fail, "k3s.service is active"},
+		{"a link left over", oldCluster, &facts.Facts{Leftovers: []facts.Leftover{{Path: "link cni0", Blocks: false}}}, Want{}, Warn, "cni0"},
+		{"airgap's cluster", oldCluster, &facts.Facts{Leftovers: []facts.Leftover{{Path: "/etc/kubernetes/admin.conf", Blocks: true}}}, Want{Managed: true}, Skip, ""},
+		{"a cluster behind the load balancer", endpointFree, &facts.Facts{Asked: facts.Asked{EndpointInUse: true}}, Want{NewEndpoint: "10.0.0.5:6443"}, Fail, "answers at 10.0.0.5:6443"},
+		{"no cluster behind the load balancer", endpointFree, &facts.Facts{}, Want{NewEndpoint: "10.0.0.5:6443"}, Pass, "10.0.0.5:6443"},
+		{"the site registry has all images", siteRegistry, &facts.Facts{Asked: facts.Asked{MissingImagesOutcome: facts.OutcomeOf(nil)}}, Want{SiteRegistry: "r/p"}, Pass, "r/p has all"},
 		{
 			"an image is missing in the site registry", siteRegistry,
-			&Facts{Asked: Asked{MissingImages: []string{"a:1"}, MissingImagesOutcome: OutcomeOf(nil)}}, Want{SiteRegistry: "r/p"}, Fail, "missing in r/p: a:1",
+			&facts.Facts{Asked: facts.Asked{MissingImages: []string{"a:1"}, MissingImagesOutcome: facts.OutcomeOf(nil)}}, Want{SiteRegistry: "r/p"}, Fail, "missing in r/p: a:1",
 		},
-		{"the site registry is unreachable", siteRegistry, &Facts{Asked: Asked{MissingImagesOutcome: OutcomeOf(errors.New("no route"))}}, Want{SiteRegistry: "r/p"}, Fail, "no route"},
-		{"the site registry was not queried", siteRegistry, &Facts{}, Want{SiteRegistry: "r/p"}, Error, "r/p was not queried"},
-		{"CRI-O", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/crio/crio.sock"}}}, Want{}, Fail, "CRI-O"},
-		{"airgap's containerd, and CRI-O in airgap.yaml", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "active", "enabled"}}}, Want{Managed: true, CRIO: true}, Fail,
+		{"the site registry is unreachable", siteRegistry, &facts.Facts{Asked: facts.Asked{MissingImagesOutcome: facts.OutcomeOf(errors.New("no route"))}}, Want{SiteRegistry: "r/p"}, Fail, "no route"},
+		{"the site registry was not queried", siteRegistry, &facts.Facts{}, Want{SiteRegistry: "r/p"}, Error, "r/p was not queried"},
+		{"CRI-O", runtimePresent, &facts.Facts{Runtimes: facts.Runtimes{Sockets: []string{"/run/crio/crio.sock"}}}, Want{}, Fail, "CRI-O"},
+		{"airgap's containerd, and CRI-O in airgap.yaml", runtimePresent, &facts.Facts{Units: []facts.Unit{{Name: "containerd.service", State: "active", Enabled: "enabled"}}},
+			Want{Managed: true, CRIO: true}, Fail,
 			"airgap has installed containerd on this host"},
-		{"Docker's stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}, {"docker.service", "inactive", "disabled"}}},
+		{"Docker's stopped containerd", runtimePresent, &facts.Facts{Units: []facts.Unit{{Name: "containerd.service", State: "inactive", Enabled: "disabled"},
+			{Name: "docker.service", State: "inactive", Enabled: "disabled"}}},
 			Want{RuntimePackage: "containerd.io"}, Fail, "which Docker uses"},
 		{"airgap's runtime, from the other source", runtimePresent,
-			&Facts{Units: []Unit{{"containerd.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/opt/airgap/bin/containerd"}}},
+			&facts.Facts{Units: []facts.Unit{{Name: "containerd.service", State: "active", Enabled: "enabled"}}, Runtimes: facts.Runtimes{Binaries: []string{"/opt/airgap/bin/containerd"}}},
 			Want{Managed: true, RuntimePackage: "containerd.io"}, Fail, "containerd from its archive"},
 		{"airgap's runtime from a package, and the archive in airgap.yaml", runtimePresent,
-			&Facts{Units: []Unit{{"containerd.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/usr/bin/containerd"}}}, Want{Managed: true}, Fail,
+			&facts.Facts{Units: []facts.Unit{{Name: "containerd.service", State: "active", Enabled: "enabled"}}, Runtimes: facts.Runtimes{Binaries: []string{"/usr/bin/containerd"}}}, Want{Managed: true}, Fail,
 			"containerd from its package"},
-		{"airgap's runtime, from the right package", runtimePresent, &Facts{Units: []Unit{{"crio.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/usr/bin/crio"}}},
+		{"airgap's runtime, from the right package", runtimePresent,
+			&facts.Facts{Units: []facts.Unit{{Name: "crio.service", State: "active", Enabled: "enabled"}}, Runtimes: facts.Runtimes{Binaries: []string{"/usr/bin/crio"}}},
 			Want{Managed: true, CRIO: true, RuntimePackage: "cri-o"}, Skip, "airgap has installed"},
-		{"containerd.io and crun", rpmConflict, &Facts{Packages: []Package{{Name: "crun"}, {Name: "podman"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"}, Pass, ""},
+		{"containerd.io and crun", rpmConflict, &facts.Facts{Packages: []facts.Package{{Name: "crun"}, {Name: "podman"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"},
+			Pass, ""},
 		{
 			"containerd.io and runc", rpmConflict,
-			&Facts{Packages: []Package{{Name: "runc"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"}, Fail, "conflicts with installed runc",
+			&facts.Facts{Packages: []facts.Package{{Name: "runc"}}}, Want{Packages: []string{"containerd.io"}, RuntimePackage: "containerd.io"}, Fail, "conflicts with installed runc",
 		},
-		{"airgap's runtime, as in airgap.yaml", runtimePresent, &Facts{Units: []Unit{{"crio.service", "active", "enabled"}}, Runtimes: Runtimes{Binaries: []string{"/opt/airgap/bin/crio"}}},
+		{"airgap's runtime, as in airgap.yaml", runtimePresent, &facts.Facts{Units: []facts.Unit{{Name: "crio.service", State: "active", Enabled: "enabled"}},
+			Runtimes: facts.Runtimes{Binaries: []string{"/opt/airgap/bin/crio"}}},
 			Want{Managed: true, CRIO: true}, Skip, "airgap has installed"},
-		{"not installed yet", runtimePresent, &Facts{}, Want{Managed: true}, Skip, "airgap has installed"},
-		{"stopped containerd", runtimePresent, &Facts{Units: []Unit{{"containerd.service", "inactive", "disabled"}}}, Want{}, Fail, "from an unknown source"},
-		{"Docker without containerd's socket", runtimePresent, &Facts{Runtimes: Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},
-		{"declared conflict", rpmConflict, &Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{Name: "kubelet"}}}}}, Want{Packages: []string{"kubelet"}}, Fail, "old conflicts with kubelet"},
+		{"not installed yet", runtimePresent, &facts.Facts{}, Want{Managed: true}, Skip, "airgap has installed"},
+		{"stopped containerd", runtimePresent, &facts.Facts{Units: []facts.Unit{{Name: "containerd.service", State: "inactive", Enabled: "disabled"}}}, Want{}, Fail, "from an unknown source"},
+		{"Docker without containerd's socket", runtimePresent, &facts.Facts{Runtimes: facts.Runtimes{Sockets: []string{"/run/docker.sock"}}}, Want{}, Warn, "Docker"},
+		{"declared conflict", rpmConflict, &facts.Facts{Packages: []facts.Package{{Name: "old", Conflicts: []facts.Capability{{Name: "kubelet"}}}}}, Want{Packages: []string{"kubelet"}}, Fail,
+			"old conflicts with kubelet"},
 		{
 			"conflict with a version, which the solver checks", rpmConflict,
-			&Facts{Packages: []Package{{Name: "old", Conflicts: []Capability{{"kubelet", "<", "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, "",
+			&facts.Facts{Packages: []facts.Package{{Name: "old", Conflicts: []facts.Capability{{Name: "kubelet", Op: "<", Version: "1"}}}}}, Want{Packages: []string{"kubelet"}}, Pass, "",
 		},
 	})
 }
@@ -106,18 +117,18 @@ func TestChecksOfGPUs(t *testing.T) {
 		{"GPU, no role", gpuPresent, gpus("1 × T4", ""), Want{}, Pass, "1 × T4; unused"},
 		{"no GPU, no role", gpuPresent, gpus("", ""), Want{}, Skip, "no GPU"},
 		{"one of two GPUs", gpuPresent, gpus("1 × A40", "1 × A40 (virtual function)"), Want{Roles: []Role{GPU}}, Pass, "1 × A40, 1 × A40 (virtual function)"},
-		{"no gpu role, a driver", gpuDriver, driver(GPUs{Driver: "595.45", Required: "580"}), Want{}, Skip, "no role gpu"},
+		{"no gpu role, a driver", gpuDriver, driver(facts.GPUs{Driver: "595.45", Required: "580"}), Want{}, Skip, "no role gpu"},
 		{"no driver yet", gpuDriver, gpus("1 × T4", ""), Want{Roles: []Role{GPU}}, Skip, "no driver is loaded"},
-		{"GPUs that were not identified", gpuDriver, &Facts{Driver: "x"}, Want{Roles: []Role{GPU}}, Skip, "not identified"},
-		{"a driver for the GPU", gpuDriver, driver(GPUs{Driver: "driver 580.82"}), Want{Roles: []Role{GPU}}, Pass, "driver 580.82"},
-		{"a driver that dropped the GPU", gpuDriver, driver(GPUs{Driver: "driver 595.45 with a V100", Required: "580 and earlier"}), Want{Roles: []Role{GPU}}, Fail, "driver 595.45 with a V100"},
-		{"a driver that is not NVIDIA's", gpuDriver, driver(GPUs{Unknown: "what is x"}), Want{Roles: []Role{GPU}}, Warn, "what is x"},
+		{"GPUs that were not identified", gpuDriver, &facts.Facts{Driver: "x"}, Want{Roles: []Role{GPU}}, Skip, "not identified"},
+		{"a driver for the GPU", gpuDriver, driver(facts.GPUs{Driver: "driver 580.82"}), Want{Roles: []Role{GPU}}, Pass, "driver 580.82"},
+		{"a driver that dropped the GPU", gpuDriver, driver(facts.GPUs{Driver: "driver 595.45 with a V100", Required: "580 and earlier"}), Want{Roles: []Role{GPU}}, Fail, "driver 595.45 with a V100"},
+		{"a driver that is not NVIDIA's", gpuDriver, driver(facts.GPUs{Unknown: "what is x"}), Want{Roles: []Role{GPU}}, Warn, "what is x"},
 		{"every GPU passed through", gpuPresent, gpus("", "2 × A40 (vfio-pci)"), Want{Roles: []Role{GPU}}, Fail, "2 × A40 (vfio-pci)"},
 	})
 }
 
 func TestChecksOfClock(t *testing.T) {
-	at := func(seconds int64) *Facts { return &Facts{Time: Time{Now: time.Unix(seconds, 0)}} }
+	at := func(seconds int64) *facts.Facts { return &facts.Facts{Time: facts.Time{Now: time.Unix(seconds, 0)}} }
 	runChecks(t, []checkTest{
 		{"clock went back", clockSane, at(100_000), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Fail, "1 d 3 h before airgap's last run"},
 		{"clock went back a little", clockSane, at(199_900), Want{BundleCreated: time.Unix(100, 0), LastRun: time.Unix(200_000, 0)}, Pass, "1970"},
@@ -127,22 +138,22 @@ func TestChecksOfClock(t *testing.T) {
 		{"clock a little ahead", clockPeer, at(100), Want{Peer: Peer{"hub", -30 * time.Second}}, Warn, "30 s ahead of hub: 1970-01-01T00:01:40Z here, 1970-01-01T00:01:10Z there"},
 		{"clock hours behind", clockPeer, at(100), Want{Peer: Peer{"hub", 3*time.Hour + 5*time.Minute}}, Fail, "3 h 5 min behind hub"},
 		{"clock behind, with a site's limit", clockPeer, at(100), Want{Peer: Peer{"hub", time.Hour}, Site: Config{Settings{"clock-registry": {"fail": "2h"}}}}, Warn, "1 h 0 min behind"},
-		{"clock behind", clockSane, &Facts{Time: Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
+		{"clock behind", clockSane, &facts.Facts{Time: facts.Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
 	})
 }
 
 func TestChecksOfDisks(t *testing.T) {
-	oneDisk := func(size, used int64) *Facts {
-		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: size - used}}}
+	oneDisk := func(size, used int64) *facts.Facts {
+		return &facts.Facts{Filesystems: []facts.Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: size - used}}}
 	}
-	quota := func(size, used, free int64) *Facts {
-		return &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: free}}}
+	quota := func(size, used, free int64) *facts.Facts {
+		return &facts.Facts{Filesystems: []facts.Filesystem{{Path: "/", Mount: "/", Device: "8:1", Size: size, Used: used, Free: free}}}
 	}
 	runChecks(t, []checkTest{
 		{"space for all on one disk", diskSpace, oneDisk(100*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Pass, "90.0 GB free on /"},
 		{"enough for each, but not for all", diskSpace, oneDisk(40*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Fail, "38.0 GB needed"},
-		{"no space for the audit log", diskSpace, &Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
-			Filesystem{Path: logPath, Mount: logPath, Device: "8:9", Size: 2 * gigabyte, Used: gigabyte, Free: gigabyte})},
+		{"no space for the audit log", diskSpace, &facts.Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
+			facts.Filesystem{Path: facts.LogPath, Mount: facts.LogPath, Device: "8:9", Size: 2 * gigabyte, Used: gigabyte, Free: gigabyte})},
 			Want{Roles: []Role{ControlPlane}, AuditBytes: 1100 << 20}, Fail, "1.0 GB free on /var/log (audit log, container logs), 2.2 GB needed"},
 		{"tight", diskSpace, oneDisk(50*gigabyte, 10*gigabyte), Want{Roles: []Role{ControlPlane}}, Warn, "70.0 GB recommended"},
 		{"big but full", diskSpace, oneDisk(1000*gigabyte, 850*gigabyte), Want{}, Fail, "85 % used"},
@@ -151,8 +162,8 @@ func TestChecksOfDisks(t *testing.T) {
 		{"partly copied store", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Managed: true, StoreBytes: 10 * gigabyte}, Fail, "11.0 GB needed"},
 		{"a new bundle, and an etcd backup before it", diskSpace, oneDisk(40*gigabyte, 30*gigabyte), Want{Managed: true, StoreBytes: 8 * gigabyte, BackupBytes: 3 * gigabyte}, Fail,
 			"10.0 GB free on / (kubelet, images, bundle, etcd backup), 11.8 GB needed"},
-		{"a small disk for the etcd backup", diskSpace, &Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
-			Filesystem{Path: backupPath, Mount: "/var/lib/airgap", Device: "8:9", Size: 2 * gigabyte, Used: 0, Free: 2 * gigabyte})},
+		{"a small disk for the etcd backup", diskSpace, &facts.Facts{Filesystems: append(oneDisk(100*gigabyte, 10*gigabyte).Filesystems,
+			facts.Filesystem{Path: facts.BackupPath, Mount: "/var/lib/airgap", Device: "8:9", Size: 2 * gigabyte, Used: 0, Free: 2 * gigabyte})},
 			Want{Managed: true, BackupBytes: 3 * gigabyte}, Fail, "2.0 GB free on /var/lib/airgap (etcd backup), 3.0 GB needed"},
 		{"the site's own limits", diskSpace, oneDisk(10*gigabyte, 9*gigabyte),
 			Want{Roles: []Role{ControlPlane}, Site: site("disk-space", "kubeletFail", "100MB", "kubeletWarn", "100MB", "imagesFail", "0.3GB", "etcdFail", "500MB", "etcdWarn", "0", "usedFail", "95%")},
@@ -161,7 +172,7 @@ func TestChecksOfDisks(t *testing.T) {
 		{"the site's own limits, not met", diskSpace, oneDisk(10*gigabyte, 9*gigabyte), Want{Site: site("disk-space", "kubeletFail", "1GiB", "imagesFail", "0", "usedFail", "100%")}, Fail, "1.1 GB needed"},
 		{"the site's limit for a store", diskSpace, oneDisk(10*gigabyte, 1*gigabyte), Want{Managed: true, StoreBytes: gigabyte, Site: site("disk-space", "storeFail", "10GB")}, Fail, "10.0 GB needed"},
 		{"the site's limit for a store that is full", diskSpace, oneDisk(10*gigabyte, 1*gigabyte), Want{Managed: true, Site: site("disk-space", "storeFail", "10GB")}, Pass, "9.0 GB free"},
-		{"a worker with one CPU, and the site requires two", cpuCount, &Facts{CPUs: 1}, Want{Site: site("cpu-count", "fail", "2")}, Fail, "1"},
-		{"memory of a small site", memory, &Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}, Site: site("memory", "fail", "900MB", "warn", "1GB")}, Pass, "1.0 GB"},
+		{"a worker with one CPU, and the site requires two", cpuCount, &facts.Facts{CPUs: 1}, Want{Site: site("cpu-count", "fail", "2")}, Fail, "1"},
+		{"memory of a small site", memory, &facts.Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}, Site: site("memory", "fail", "900MB", "warn", "1GB")}, Pass, "1.0 GB"},
 	})
 }

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var cidrOverlap = Check{
@@ -23,7 +25,7 @@ type usedRange struct {
 // subnetFix is the hint for an invalid subnet.
 const subnetFix = "correct kubernetes.podSubnet and serviceSubnet in airgap.yaml, such as 10.244.0.0/16"
 
-func judgeOverlap(f *Facts, w *Want) Result {
+func judgeOverlap(f *facts.Facts, w *Want) Result {
 	pods, err := parseSubnets("pod", w.PodSubnet)
 	if err != nil {
 		return Result{Status: Error, Found: err.Error(), Fix: subnetFix}
@@ -73,10 +75,10 @@ func parseSubnets(kind, list string) ([]usedRange, error) {
 }
 
 // usedRanges lists the site's addresses that the host knows, and the ones in airgap.yaml.
-func usedRanges(f *Facts, w *Want) []usedRange {
+func usedRanges(f *facts.Facts, w *Want) []usedRange {
 	var used []usedRange
 	for _, l := range f.Links {
-		if w.Managed && isPodLink(l.Name) {
+		if w.Managed && facts.IsPodLink(l.Name) {
 			continue
 		}
 		for _, a := range l.Addresses {
@@ -85,8 +87,8 @@ func usedRanges(f *Facts, w *Want) []usedRange {
 	}
 	for _, r := range f.Routes {
 		// Without a tunnel, routes through other nodes lead to their pods.
-		toPods := w.Managed && (isPodLink(r.Device) || slices.Contains(w.OtherAddresses, r.Gateway))
-		if r.To.Bits() > 0 && !toPods && !f.connected(r) {
+		toPods := w.Managed && (facts.IsPodLink(r.Device) || slices.Contains(w.OtherAddresses, r.Gateway))
+		if r.To.Bits() > 0 && !toPods && !f.Connected(r) {
 			used = append(used, usedRange{r.To, "the route through " + r.Device})
 		}
 	}
@@ -117,27 +119,4 @@ func addAddress(used []usedRange, text, by string) []usedRange {
 		return used
 	}
 	return append(used, usedRange{netip.PrefixFrom(address, address.BitLen()), by})
-}
-
-// connected reports whether the route is the one of a link's own network. The link is already
-// in the list.
-func (f *Facts) connected(r Route) bool {
-	for _, l := range f.Links {
-		for _, a := range l.Addresses {
-			if l.Name == r.Device && a.Masked() == r.To {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// isPodLink reports whether a pod network creates links with such a name.
-func isPodLink(name string) bool {
-	for _, prefix := range []string{"cni0", "flannel.", "flannel-", "flannel0", "cali", "vxlan.calico", "tunl0", "cilium_", "lxc", "kube-", "veth"} {
-		if strings.HasPrefix(name, prefix) {
-			return true
-		}
-	}
-	return false
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // Kubernetes' defaults: the controller manager's --node-cidr-mask-size-ipv4 and -ipv6,
@@ -20,7 +22,7 @@ var cidrSize = Check{
 	Run:    judgeSize,
 }
 
-func judgeSize(_ *Facts, w *Want) Result {
+func judgeSize(_ *facts.Facts, w *Want) Result {
 	pods, err := parseSubnets("pod", w.PodSubnet)
 	if err != nil {
 		return Result{Status: Error, Found: err.Error(), Fix: subnetFix}

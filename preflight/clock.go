@@ -1,55 +1,11 @@
 package preflight
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
+
+	"airgap.dev/airgap/preflight/facts"
 )
-
-func readNow(ctx context.Context, r reader, f *Facts) error {
-	out, err := r.output(ctx, "date", "+%s")
-	if err != nil {
-		return err
-	}
-	seconds, err := strconv.ParseInt(strings.TrimSpace(out), 10, 64)
-	if err != nil {
-		return fmt.Errorf("parse the output of date: %w", err)
-	}
-	f.Time.Now = time.Unix(seconds, 0).UTC()
-	return nil
-}
-
-// readSynchronized asks timedatectl, which asks the kernel. This works with chronyd, ntpd and a
-// hypervisor's agent.
-func readSynchronized(ctx context.Context, r reader, f *Facts) error {
-	out, err := r.output(ctx, "timedatectl", "show", "--property=NTPSynchronized", "--value")
-	if err != nil {
-		return err
-	}
-	switch answer := strings.TrimSpace(out); answer {
-	case "yes", "no":
-		f.Time.Synchronized = answer == "yes"
-		return nil
-	default:
-		return fmt.Errorf("read NTPSynchronized from timedatectl: %q is not yes or no", answer)
-	}
-}
-
-// readTimeServers reads the time servers of chronyd. Only cidr-overlap needs them, because they
-// are addresses of the site.
-func readTimeServers(_ context.Context, r reader, f *Facts) error {
-	text, err := r.optional("etc/chrony.conf")
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) > 1 && slices.Contains([]string{"server", "peer", "pool"}, words[0]) {
-			f.Time.Servers = append(f.Time.Servers, words[1])
-		}
-	}
-	return err
-}
 
 var timeSync = Check{
 	ID: "time-sync", Title: "Clock is synchronized", Source: "replicatedhq/embedded-cluster; etcd and TLS need it",
@@ -57,7 +13,7 @@ var timeSync = Check{
 	Needs:  []string{"synchronized"}, Run: judgeSynchronized,
 }
 
-func judgeSynchronized(f *Facts, _ *Want) Result {
+func judgeSynchronized(f *facts.Facts, _ *Want) Result {
 	if !f.Time.Synchronized {
 		return Result{Fail, "the kernel's clock is not synchronized", "synchronized to the site's time servers",
 			"add the site's time servers and the line rtcsync, which sets the kernel's status, to /etc/chrony.conf; systemctl enable chronyd; systemctl restart chronyd; chronyc waitsync"}
@@ -74,7 +30,7 @@ var clockSane = Check{
 	Limits: []Limit{clockBack}, Needs: []string{"now"}, Run: judgeClock,
 }
 
-func judgeClock(f *Facts, w *Want) Result {
+func judgeClock(f *facts.Facts, w *Want) Result {
 	now := f.Time.Now
 	back := w.LastRun.Sub(now)
 	switch {
@@ -102,7 +58,7 @@ var clockPeer = Check{
 	Limits: []Limit{clockApartFail, clockApartWarn}, Needs: []string{"now"}, Run: judgePeer,
 }
 
-func judgePeer(f *Facts, w *Want) Result {
+func judgePeer(f *facts.Facts, w *Want) Result {
 	if w.Peer.Name == "" {
 		return skipped("this host joins no cluster")
 	}

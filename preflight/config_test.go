@@ -108,11 +108,11 @@ func TestFormerID(t *testing.T) {
 }
 
 func TestSeverityWarn(t *testing.T) {
-	facts := gather(t, "rocky9-unprivileged") // its time-sync is unknown
-	facts.CPUs = 1
+	gathered := gather(t, "rocky9-unprivileged") // its time-sync is unknown
+	gathered.CPUs = 1
 	want := Want{Roles: []Role{ControlPlane}, Site: site("cpu-count", severity, "warn")}
 	want.Site.Checks["time-sync"] = map[string]string{severity: "warn"}
-	report, err := Run(context.Background(), facts, want, Choice{})
+	report, err := Run(context.Background(), gathered, want, Choice{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,8 @@ package preflight
 
 import (
 	"strconv"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var conntrackWarn = Limit{
@@ -17,15 +19,15 @@ var conntrack = Check{
 
 // judgeConntrack cannot read a size before the module is loaded. The kernel then chooses one for
 // the memory, and kube-proxy raises it to 131072 or more.
-func judgeConntrack(f *Facts, w *Want) Result {
+func judgeConntrack(f *facts.Facts, w *Want) Result {
 	const name = "net.netfilter.nf_conntrack_max"
-	s := f.sysctl(name)
+	s := f.Sysctl(name)
 	have, errHave := strconv.ParseInt(s.Value, 10, 64)
 	boot, errBoot := strconv.ParseInt(s.Boot, 10, 64)
 	enough := w.limit(conntrackWarn)
 	switch {
 	case errBoot == nil && boot < enough:
-		found := s.line() + " at every boot"
+		found := s.Setting() + " at every boot"
 		if errHave == nil && have >= enough {
 			found = s.Value + " now, but " + found
 		}

@@ -1,40 +1,12 @@
 package preflight
 
 import (
-	"context"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"airgap.dev/airgap/internal/nextboot"
+	"airgap.dev/airgap/preflight/facts"
 )
-
-func readCPUs(_ context.Context, r reader, f *Facts) error {
-	text, err := r.text("sys/devices/system/cpu/online")
-	if err != nil {
-		return err
-	}
-	f.CPUs, err = countCPUs(text)
-	return err
-}
-
-// countCPUs counts the CPUs in a list of ranges: 5 in "0-3,6".
-func countCPUs(list string) (int, error) {
-	total := 0
-	for part := range strings.SplitSeq(list, ",") {
-		first, last, isRange := strings.Cut(part, "-")
-		if !isRange {
-			last = first
-		}
-		from, errFrom := strconv.ParseUint(first, 10, 16)
-		to, errTo := strconv.ParseUint(last, 10, 16)
-		if errFrom != nil || errTo != nil || to < from {
-			return 0, fmt.Errorf("parse list of CPUs %q", list)
-		}
-		total += int(to-from) + 1
-	}
-	return total, nil
-}
 
 var cpuFail = Limit{
 	Check: "cpu-count", Name: "fail", Unit: Count, Default: byControlPlane(2, 0),
@@ -52,7 +24,7 @@ var cpuCount = Check{
 	Limits: []Limit{cpuFail, cpuWarn}, Needs: []string{"cpus", "kernel", "nextKernel"}, Run: judgeCPUs,
 }
 
-func judgeCPUs(f *Facts, w *Want) Result {
+func judgeCPUs(f *facts.Facts, w *Want) Result {
 	least, enough := w.limit(cpuFail), w.limit(cpuWarn)
 	have, why := usableCPUs(f)
 	found, fix := strconv.Itoa(have), "give the machine more CPUs"
@@ -71,8 +43,8 @@ func judgeCPUs(f *Facts, w *Want) Result {
 
 // usableCPUs is the number of CPUs on which pods run, now or at the next boot, whichever is less,
 // and the parameter that keeps pods from the others.
-func usableCPUs(f *Facts) (n int, why string) {
-	next, from := f.nextCmdline()
+func usableCPUs(f *facts.Facts) (n int, why string) {
+	next, from := f.NextCmdline()
 	n, why = nextboot.UsableCPUs(f.Kernel.Cmdline, f.CPUs)
 	if later, parameter := nextboot.UsableCPUs(next, f.CPUs); later < n {
 		return later, parameter + " in " + from

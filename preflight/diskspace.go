@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 const (
@@ -14,8 +15,11 @@ const (
 )
 
 var kubeletFail = diskLimit("kubeletFail", always(10*gigabyte), "Least free space for the kubelet. Default 10GB.")
+
 var kubeletWarn = diskLimit("kubeletWarn", always(30*gigabyte), "Free space for the kubelet below which the check warns. Default 30GB.")
+
 var etcdFail = diskLimit("etcdFail", always(8*gigabyte), "Least free space for etcd on control-plane nodes. Default 8GB.")
+
 var etcdWarn = diskLimit("etcdWarn", always(20*gigabyte), "Free space for etcd below which the check warns. Default 20GB.")
 
 var imagesFail = diskLimit("imagesFail",
@@ -68,13 +72,13 @@ type need struct {
 func (w *Want) space() []need {
 	images := w.limit(imagesFail)
 	needs := []need{
-		{path: kubeletPath, fail: w.limit(kubeletFail), warn: w.limit(kubeletWarn), user: "kubelet"},
+		{path: facts.KubeletPath, fail: w.limit(kubeletFail), warn: w.limit(kubeletWarn), user: "kubelet"},
 		{path: w.imagesPath(), fail: images, warn: images, user: "images"},
 	}
 	if w.HasRole(ControlPlane) {
-		needs = append(needs, need{path: etcdPath, fail: w.limit(etcdFail), warn: w.limit(etcdWarn), user: "etcd"})
+		needs = append(needs, need{path: facts.EtcdPath, fail: w.limit(etcdFail), warn: w.limit(etcdWarn), user: "etcd"})
 		if w.AuditBytes > 0 {
-			needs = append(needs, need{path: logPath, fail: w.AuditBytes, warn: w.AuditBytes, user: "audit log"})
+			needs = append(needs, need{path: facts.LogPath, fail: w.AuditBytes, warn: w.AuditBytes, user: "audit log"})
 		}
 	}
 	if w.Managed { // the kubelet, the images and etcd already use their space
@@ -84,12 +88,12 @@ func (w *Want) space() []need {
 	}
 	if w.StoreBytes > 0 {
 		store := w.limit(storeFail)
-		needs = append(needs, need{path: storePath, fail: store, warn: store, user: "bundle"})
+		needs = append(needs, need{path: facts.StorePath, fail: store, warn: store, user: "bundle"})
 	}
 	if w.BackupBytes > 0 {
-		needs = append(needs, need{path: backupPath, fail: w.BackupBytes, warn: w.BackupBytes, user: "etcd backup"})
+		needs = append(needs, need{path: facts.BackupPath, fail: w.BackupBytes, warn: w.BackupBytes, user: "etcd backup"})
 	}
-	logs := need{path: logPath, fail: w.limit(logsFail), warn: w.limit(logsWarn), user: "container logs", minor: true}
+	logs := need{path: facts.LogPath, fail: w.limit(logsFail), warn: w.limit(logsWarn), user: "container logs", minor: true}
 	if w.Managed {
 		logs.fail, logs.warn = 0, 0
 		return append(needs, logs)
@@ -136,21 +140,21 @@ func Spaces(crio bool, roles ...Role) []Space {
 // imagesPath is the directory where the runtime unpacks images.
 func (w *Want) imagesPath() string {
 	if w.CRIO {
-		return crioPath
+		return facts.CRIOPath
 	}
-	return containerdPath
+	return facts.ContainerdPath
 }
 
 // demand adds up the needs of the paths on one device.
 type demand struct {
-	fs         Filesystem
+	fs         facts.Filesystem
 	fail, warn int64
 	users      []string
 	lasting    bool // the cluster writes there after the installation
 	major      bool // a need that is not minor
 }
 
-func judgeSpace(f *Facts, w *Want) Result {
+func judgeSpace(f *facts.Facts, w *Want) Result {
 	var unknown, short, full, tight, fine []string
 	atMost := int(w.limit(usedFail))
 	for _, d := range spaceDemands(f, w) {
@@ -186,10 +190,10 @@ func judgeSpace(f *Facts, w *Want) Result {
 }
 
 // spaceDemands leaves out minor needs where the kubelet, images, etcd or bundles need much more space.
-func spaceDemands(f *Facts, w *Want) []*demand {
+func spaceDemands(f *facts.Facts, w *Want) []*demand {
 	var demands []*demand
 	for _, n := range w.space() { // minor needs come last
-		fsys := f.filesystem(n.path)
+		fsys := f.Filesystem(n.path)
 		i := slices.IndexFunc(demands, func(d *demand) bool { return d.fs.Device == fsys.Device })
 		if i < 0 {
 			i = len(demands)
@@ -203,7 +207,7 @@ func spaceDemands(f *Facts, w *Want) []*demand {
 		d.warn += n.warn
 		d.users = append(d.users, n.user)
 		d.lasting = d.lasting || !n.once
-		d.major = d.major || !n.minor && n.path != logPath
+		d.major = d.major || !n.minor && n.path != facts.LogPath
 	}
 	return demands
 }
@@ -211,7 +215,7 @@ func spaceDemands(f *Facts, w *Want) []*demand {
 // usedPercent is the share of the file system that is not available, including root's reserve
 // and quotas, as the kubelet computes it. The kubelet evicts pods and deletes images if less
 // than 15 % is available (imagefs.available).
-func usedPercent(fsys Filesystem) int {
+func usedPercent(fsys facts.Filesystem) int {
 	if fsys.Size <= 0 {
 		return 0
 	}

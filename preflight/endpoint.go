@@ -1,5 +1,7 @@
 package preflight
 
+import "airgap.dev/airgap/preflight/facts"
+
 var endpointFree = Check{
 	ID: "endpoint-free", Title: "Control-plane endpoint is not in use yet",
 	Breaks: "Two clusters would share one endpoint, and each would receive some of the requests.",
@@ -7,7 +9,7 @@ var endpointFree = Check{
 	Run:    judgeEndpoint,
 }
 
-func judgeEndpoint(f *Facts, w *Want) Result {
+func judgeEndpoint(f *facts.Facts, w *Want) Result {
 	switch {
 	case w.NewEndpoint == "":
 		return skipped("this host starts no new cluster")

@@ -3,6 +3,8 @@ package preflight
 import (
 	"fmt"
 	"time"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var etcdSyncFail = Limit{
@@ -21,15 +23,15 @@ var etcdSync = Check{
 	Role:   ControlPlane, Limits: []Limit{etcdSyncFail, etcdSyncWarn}, Run: judgeSync,
 }
 
-func judgeSync(f *Facts, w *Want) Result {
+func judgeSync(f *facts.Facts, w *Want) Result {
 	took, outcome := f.Asked.EtcdDisk, f.Asked.EtcdDiskOutcome
 	switch {
 	case !outcome.Done:
 		return skipped(outcome.Skipped)
 	case outcome.Failed != "":
-		return Result{Status: Error, Found: "cannot measure the disk: " + outcome.Failed, Fix: "check the file system of " + etcdPath}
+		return Result{Status: Error, Found: "cannot measure the disk: " + outcome.Failed, Fix: "check the file system of " + facts.EtcdPath}
 	}
-	const fix = "put " + etcdPath + " on a dedicated SSD or NVMe disk that no other machine shares"
+	const fix = "put " + facts.EtcdPath + " on a dedicated SSD or NVMe disk that no other machine shares"
 	found := fmt.Sprintf("99 of 100 small writes take at most %.1f ms", float64(took)/float64(time.Millisecond))
 	longest, recommended := time.Duration(w.limit(etcdSyncFail)), time.Duration(w.limit(etcdSyncWarn))
 	switch {

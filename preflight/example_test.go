@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/replay"
 )
 
@@ -21,12 +22,12 @@ systemd
 		fmt.Println(err)
 		return
 	}
-	facts, err := preflight.Gather(context.Background(), host)
+	found, err := facts.Gather(context.Background(), host)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	report, err := preflight.Run(context.Background(), facts, preflight.Want{}, preflight.Choice{Skip: []string{"time-sync"}})
+	report, err := preflight.Run(context.Background(), found, preflight.Want{}, preflight.Choice{Skip: []string{"time-sync"}})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -6,6 +6,7 @@ import "fmt"
 type FailedError struct{ Err error }
 
 func (e *FailedError) Error() string { return e.Err.Error() }
+
 func (e *FailedError) Unwrap() error { return e.Err }
 
 // ReportError reports that checks of one host failed. Nothing was changed.

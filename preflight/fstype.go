@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var fsType = Check{
@@ -18,14 +20,14 @@ func unfitTypes() []string {
 	return []string{"9p", "afs", "ceph", "cifs", "exfat", "glusterfs", "msdos", "nfs", "nfs4", "ntfs", "ntfs3", "overlay", "smb3", "smbfs", "vfat", "virtiofs"}
 }
 
-func judgeTypes(f *Facts, w *Want) Result {
-	paths := []string{w.imagesPath(), kubeletPath}
+func judgeTypes(f *facts.Facts, w *Want) Result {
+	paths := []string{w.imagesPath(), facts.KubeletPath}
 	if w.HasRole(ControlPlane) {
-		paths = append(paths, etcdPath)
+		paths = append(paths, facts.EtcdPath)
 	}
 	var unfit, fine []string
 	for _, p := range paths {
-		fsys := f.filesystem(p)
+		fsys := f.Filesystem(p)
 		text := fmt.Sprintf("%s on %s", fsys.Type, p)
 		if slices.Contains(unfitTypes(), fsys.Type) || strings.HasPrefix(fsys.Type, "fuse") {
 			unfit = append(unfit, text)

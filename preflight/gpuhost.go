@@ -2,9 +2,10 @@ package preflight
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // Classes of NVIDIA's PCI functions, by their first hexadecimal digits.
@@ -19,11 +20,11 @@ var gpuNouveau = Check{
 	Role:   GPU, Needs: []string{"modules"}, Run: judgeNouveau,
 }
 
-func judgeNouveau(f *Facts, w *Want) Result {
-	if f.Modules["nouveau"] == Loaded && w.NouveauOff {
+func judgeNouveau(f *facts.Facts, w *Want) Result {
+	if f.Modules["nouveau"] == facts.Loaded && w.NouveauOff {
 		return Result{Warn, "nouveau is loaded", "not loaded", "no action: the installation disables it; if nouveau drives the console, reboot this host once when the command asks, and run the same command again"}
 	}
-	if f.Modules["nouveau"] == Loaded {
+	if f.Modules["nouveau"] == facts.Loaded {
 		return Result{Fail, "nouveau is loaded", "not loaded, including after a reboot",
 			"run printf 'blacklist nouveau\\noptions nouveau modeset=0\\n' >/etc/modprobe.d/nouveau.conf; dracut -f; reboot"}
 	}
@@ -38,7 +39,7 @@ var gpuKernelDevel = Check{
 
 // judgeKernelDevel applies to hosts that build the driver. The kernel may have changed since the
 // bundle was created.
-func judgeKernelDevel(f *Facts, w *Want) Result {
+func judgeKernelDevel(f *facts.Facts, w *Want) Result {
 	switch {
 	case f.Driver != "":
 		return skipped("a driver is loaded")
@@ -50,7 +51,7 @@ func judgeKernelDevel(f *Facts, w *Want) Result {
 		devel = "kernel-uek-devel"
 	}
 	var missing []string
-	running := func(p Package) bool {
+	running := func(p facts.Package) bool {
 		n, err := p.NEVRA()
 		return p.Name == devel && err == nil && n.Kernel() == f.Kernel.Release
 	}
@@ -59,7 +60,7 @@ func judgeKernelDevel(f *Facts, w *Want) Result {
 		missing = append(missing, devel+"-"+f.Kernel.Release)
 	}
 	for _, name := range []string{"gcc", "make"} {
-		if f.installed(name) == nil && !slices.Contains(w.Packages, name) {
+		if f.Installed(name) == nil && !slices.Contains(w.Packages, name) {
 			missing = append(missing, name)
 		}
 	}
@@ -75,28 +76,8 @@ var gpuForeign = Check{
 	Role:   GPU, Needs: []string{"packages", "pci", "runfile"}, Run: judgeForeign,
 }
 
-// loadedVersion is the number in /proc/driver/nvidia/version, "580.82.07".
-var loadedVersion = regexp.MustCompile(`\s(\d{3}\.\d+(?:\.\d+)?)\s`)
-
-func (f *Facts) driverVersion() string {
-	if m := loadedVersion.FindStringSubmatch(f.Driver + " "); m != nil {
-		return m[1]
-	}
-	return ""
-}
-
-// userspace is the package version of NVIDIA's libraries; "" without a package.
-func (f *Facts) userspace() string {
-	for _, name := range []string{"nvidia-driver-cuda-libs", "nvidia-driver-libs", "libnvidia-ml", "nvidia-driver-cuda"} {
-		if p := f.installed(name); p != nil {
-			return p.Version
-		}
-	}
-	return ""
-}
-
-func judgeForeign(f *Facts, w *Want) Result {
-	libraries, module := f.userspace(), f.driverVersion()
+func judgeForeign(f *facts.Facts, w *Want) Result {
+	libraries, module := f.Userspace(), f.DriverVersion()
 	switch {
 	case f.Runfile && libraries != "":
 		return Result{Fail, "both NVIDIA's installer and RPMs (" + libraries + ") have installed a driver", "one of them", "run nvidia-uninstall, then install the RPMs again, and reboot"}
@@ -131,7 +112,7 @@ var gpuFabric = Check{
 	Role:   GPU, Needs: []string{"pci", "packages"}, Run: judgeFabric,
 }
 
-func judgeFabric(f *Facts, w *Want) Result {
+func judgeFabric(f *facts.Facts, w *Want) Result {
 	switches := 0
 	for _, d := range f.PCI {
 		if strings.HasPrefix(d.Class, classBridge) {
@@ -143,9 +124,9 @@ func judgeFabric(f *Facts, w *Want) Result {
 	}
 	names := []string{"nvidia-fabricmanager", "nvidia-fabric-manager"}
 	bundled := slices.ContainsFunc(names, func(n string) bool { return slices.Contains(w.Packages, n) })
-	module := f.driverVersion()
+	module := f.DriverVersion()
 	for _, name := range names {
-		if p := f.installed(name); p != nil {
+		if p := f.Installed(name); p != nil {
 			if module != "" && p.Version != module && bundled { // during a driver update
 				return Result{Warn, fmt.Sprintf("%s %s with driver %s", name, p.Version, module), "the same version", "let the command finish: the bundle has both in the same version; the command may ask for a reboot"}
 			}
@@ -172,7 +153,7 @@ var gpuBAR = Check{
 }
 
 // judgeBAR checks the first two windows, which every NVIDIA GPU has.
-func judgeBAR(f *Facts, _ *Want) Result {
+func judgeBAR(f *facts.Facts, _ *Want) Result {
 	var without []string
 	checked := 0
 	for _, d := range f.PCI {

@@ -7,59 +7,47 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"time"
 
+	"github.com/stretchr/testify/require"
+
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/replay"
 )
 
+func recording(t testing.TB, name string) []byte {
+	t.Helper()
+	archive, err := replay.Recording(os.DirFS("testdata/hosts"), name)
+	require.NoError(t, err)
+	return archive
+}
+
+// gather returns the facts of a recorded host.
+func gather(t testing.TB, name string) *facts.Facts {
+	t.Helper()
+	h, err := replay.Host(recording(t, name))
+	require.NoError(t, err)
+	f, err := facts.Gather(t.Context(), h)
+	require.NoError(t, err)
+	return f
+}
+
 var update = flag.Bool("update", false, "update the golden files")
 
-const hostsDir = "testdata/hosts"
-
-// loadHost loads the recording of a host, on top of the recording that its comment names.
-func loadHost(t testing.TB, name string) host.Host {
-	t.Helper()
-	h, err := replay.Host(readRecording(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h
+func controlPlanePorts() []facts.Port {
+	return []facts.Port{{Number: 6443, Protocol: "tcp", For: "kube-apiserver"}, {Number: 2379, Protocol: "tcp", For: "etcd clients"}, {Number: 2380, Protocol: "tcp", For: "etcd peers"},
+		{Number: 5000, Protocol: "tcp", For: "registry"}}
 }
 
-func readRecording(t testing.TB, name string) []byte {
-	t.Helper()
-	data, err := replay.Recording(os.DirFS(hostsDir), name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
-}
-
-func gather(t testing.TB, name string) *Facts {
-	t.Helper()
-	facts, err := Gather(context.Background(), loadHost(t, name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return facts
-}
-
-func controlPlanePorts() []Port {
-	return []Port{{6443, "tcp", "kube-apiserver"}, {2379, "tcp", "etcd clients"}, {2380, "tcp", "etcd peers"}, {5000, "tcp", "registry"}}
-}
-
-func workerPorts() []Port {
-	return []Port{{10250, "tcp", "kubelet"}, {10256, "tcp", "kube-proxy health"}, {8472, "udp", "VXLAN"}}
+func workerPorts() []facts.Port {
+	return []facts.Port{{Number: 10250, Protocol: "tcp", For: "kubelet"}, {Number: 10256, Protocol: "tcp", For: "kube-proxy health"}, {Number: 8472, Protocol: "udp", For: "VXLAN"}}
 }
 
 func servesBundle(w *Want) { w.Roles = append(slices.Clone(w.Roles), Registry) }
@@ -74,14 +62,48 @@ func TestRecordedHosts(t *testing.T) {
 			{"net.ipv4.ip_forward", 1, false}, {"net.bridge.bridge-nf-call-ip6tables", 1, false}, {"fs.inotify.max_user_instances", 8192, true}, {"fs.inotify.max_user_watches", 524288, true},
 		},
 	}
-	asked := Asked{EtcdDisk: 2 * time.Millisecond, EtcdDiskOutcome: OutcomeOf(nil), Transaction: OutcomeOf(nil)}
-	tests := []struct {
-		host   string
-		change func(*Want)
-		asked  func(*Asked)
-		fails  []string // the IDs, in the order of the report
-		errors []string
-	}{
+	asked := facts.Asked{EtcdDisk: 2 * time.Millisecond, EtcdDiskOutcome: facts.OutcomeOf(nil), Transaction: facts.OutcomeOf(nil)}
+	for _, test := range recordedHosts() {
+		t.Run(test.host, func(t *testing.T) {
+			want := node
+			if test.change != nil {
+				test.change(&want)
+			}
+			gathered := gather(t, test.host)
+			gathered.Asked = asked
+			gathered.Asked.GPUs = countNVIDIA(gathered.PCI)
+			if test.asked != nil {
+				test.asked(&gathered.Asked)
+			}
+			report, err := Run(context.Background(), gathered, want, Choice{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := ids(report, Fail); !slices.Equal(got, test.fails) {
+				t.Errorf("failed checks: %q, want %q", got, test.fails)
+			}
+			if got := ids(report, Error); !slices.Equal(got, test.errors) {
+				t.Errorf("checks with unknown results: %q, want %q", got, test.errors)
+			}
+			if report.Passed() != (len(test.fails)+len(test.errors) == 0) {
+				t.Errorf("Passed() = %t, worst %s", report.Passed(), report.Worst)
+			}
+			golden(t, test.host+".txt", func(w io.Writer) error { return notPassed(w, report) })
+		})
+	}
+}
+
+// recordedHost is a host with what the checks must report about it.
+type recordedHost struct {
+	host   string
+	change func(*Want)
+	asked  func(*facts.Asked)
+	fails  []string // the IDs, in the order of the report
+	errors []string
+}
+
+func recordedHosts() []recordedHost {
+	return []recordedHost{
 		{host: "rocky9"},
 		{host: "navix9"},
 		{host: "rocky9-other-owners"},
@@ -107,13 +129,13 @@ func TestRecordedHosts(t *testing.T) {
 			change: func(w *Want) {
 				w.Roles, w.Ports = []Role{Worker, GPU}, workerPorts()
 			},
-			asked: func(a *Asked) { a.GPUs.Driver = "driver 580.82.07 (open)" },
+			asked: func(a *facts.Asked) { a.GPUs.Driver = "driver 580.82.07 (open)" },
 			fails: []string{"kernel-running", "mount-noexec", "gpu-fm"},
 		},
 		{
 			host: "rocky9-busy-network",
-			asked: func(a *Asked) {
-				a.Transaction = OutcomeOf(errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft"))
+			asked: func(a *facts.Asked) {
+				a.Transaction = facts.OutcomeOf(errors.New("nothing provides libnftnl >= 1.2 needed by iptables-nft"))
 			},
 			fails: []string{"disk-space", "node-ip", "default-route", "cidr-overlap", "resolv-conf", "ports-free", "packages"},
 		},
@@ -165,34 +187,6 @@ func TestRecordedHosts(t *testing.T) {
 			fails: []string{"usb-media", "proxy-env", "gpu-bar", "gpu-nouveau", "secure-boot", "gpu-kernel-devel", "gpu-foreign"},
 		},
 	}
-	for _, test := range tests {
-		t.Run(test.host, func(t *testing.T) {
-			want := node
-			if test.change != nil {
-				test.change(&want)
-			}
-			facts := gather(t, test.host)
-			facts.Asked = asked
-			facts.Asked.GPUs = countNVIDIA(facts.PCI)
-			if test.asked != nil {
-				test.asked(&facts.Asked)
-			}
-			report, err := Run(context.Background(), facts, want, Choice{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := ids(report, Fail); !slices.Equal(got, test.fails) {
-				t.Errorf("failed checks: %q, want %q", got, test.fails)
-			}
-			if got := ids(report, Error); !slices.Equal(got, test.errors) {
-				t.Errorf("checks with unknown results: %q, want %q", got, test.errors)
-			}
-			if report.Passed() != (len(test.fails)+len(test.errors) == 0) {
-				t.Errorf("Passed() = %t, worst %s", report.Passed(), report.Worst)
-			}
-			golden(t, test.host+".txt", func(w io.Writer) error { return notPassed(w, report) })
-		})
-	}
 }
 
 // notPassed writes a report without the passed checks, which only the summary counts.
@@ -210,11 +204,11 @@ func notPassed(w io.Writer, r Report) error {
 }
 
 // countNVIDIA is a stub for package gpu, which preflight does not import.
-func countNVIDIA(pci []host.PCIDevice) *GPUs {
+func countNVIDIA(pci []host.PCIDevice) *facts.GPUs {
 	if len(pci) == 0 {
-		return &GPUs{}
+		return &facts.GPUs{}
 	}
-	return &GPUs{Free: fmt.Sprintf("%d NVIDIA devices", len(pci))}
+	return &facts.GPUs{Free: fmt.Sprintf("%d NVIDIA devices", len(pci))}
 }
 
 func ids(r Report, status Status) []string {
@@ -252,16 +246,16 @@ func golden(t *testing.T, name string, render func(io.Writer) error) {
 // TestSurveyIsEnough: the survey of a host gives the same results as the host itself.
 func TestSurveyIsEnough(t *testing.T) {
 	for _, name := range []string{"rocky9", "rocky9-docker", "alma9-old-cluster", "rocky9-unprivileged"} {
-		facts := gather(t, name)
-		first := survey(t, facts)
-		back, err := ReadFacts(strings.NewReader(first))
+		gathered := gather(t, name)
+		first := survey(t, gathered)
+		back, err := facts.ReadFacts(strings.NewReader(first))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if second := survey(t, back); second != first {
 			t.Errorf("%s: YAML changed the facts:\n%s\n%s", name, first, second)
 		}
-		before, _ := Run(context.Background(), facts, Want{}, Choice{})
+		before, _ := Run(context.Background(), gathered, Want{}, Choice{})
 		after, _ := Run(context.Background(), back, Want{}, Choice{})
 		if !reflect.DeepEqual(before, after) {
 			t.Errorf("%s: the host gives\n%+v, its survey\n%+v", name, before, after)
@@ -269,98 +263,11 @@ func TestSurveyIsEnough(t *testing.T) {
 	}
 }
 
-func survey(t *testing.T, f *Facts) string {
+func survey(t *testing.T, f *facts.Facts) string {
 	t.Helper()
 	var b strings.Builder
 	if err := f.Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
-}
-
-func TestReadFactsRefuses(t *testing.T) {
-	for _, text := range []string{"", "schema: 0\n", "schema: 2\n", "schema: [1]\n", "- not facts\n"} {
-		if _, err := ReadFacts(strings.NewReader(text)); err == nil {
-			t.Errorf("ReadFacts(%q) gave no error", text)
-		}
-	}
-}
-
-// TestRecordReplay: a recording of this machine replays to the same facts.
-func TestRecordReplay(t *testing.T) {
-	archive, facts, err := record(context.Background(), host.Local{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	h, err := replay.Host(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := Gather(context.Background(), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range []*Facts{facts, again} { // the wording of the reasons differs
-		for i := range f.Unknown {
-			f.Unknown[i].Reason = ""
-		}
-	}
-	if !reflect.DeepEqual(again, facts) {
-		t.Errorf("replayed facts differ:\n%+v\n%+v", facts, again)
-	}
-}
-
-func TestGatherStopsWithContext(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if _, err := Gather(ctx, loadHost(t, "rocky9")); !errors.Is(err, context.Canceled) {
-		t.Errorf("Gather gave %v, want %v", err, context.Canceled)
-	}
-}
-
-func TestRecordingKeepsNoRegistryPassword(t *testing.T) {
-	h, err := replay.Host([]byte("-- fs/proc/self/mountinfo --\n24 23 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n" +
-		"-- fs/sys/fs/cgroup/cgroup.controllers --\ncpu\n-- fs/etc/containerd/config.toml --\n  SystemdCgroup = false\n  password = \"secret\"\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	archive, facts, err := record(context.Background(), h)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if bytes.Contains(archive, []byte("secret")) || !bytes.Contains(archive, []byte("SystemdCgroup = false")) {
-		t.Errorf("recording:\n%s", archive)
-	}
-	if len(facts.Unknown) == 0 {
-		t.Error("a host without files has no unknown facts")
-	}
-}
-
-// bare is a host with a few files and no programs.
-type bare struct{ files fs.FS }
-
-func (b bare) FS() fs.FS { return b.files }
-
-func (bare) Run(_ context.Context, cmd host.Cmd) ([]byte, error) {
-	return nil, &host.CommandError{Argv: append([]string{cmd.Name}, cmd.Args...), ExitCode: -1, Err: exec.ErrNotFound}
-}
-
-// TestUnreadPCITree: a device without a class makes the whole tree unknown, because the driver
-// depends on each device. An unreadable tree is unknown, too.
-func TestUnreadPCITree(t *testing.T) {
-	const card = "sys/bus/pci/devices/0000:17:00.0"
-	for name, tree := range map[string]fstest.MapFS{
-		"a GPU without a class": {card + "/vendor": {Data: []byte("0x10de\n")}, card + "/device": {Data: []byte("0x2330\n")}},
-		"no directory":          {"sys/bus/pci/devices": {Data: []byte("?")}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f, err := Gather(t.Context(), bare{tree})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if reasons := f.Why("pci"); len(reasons) != 1 || !strings.Contains(reasons[0], "PCI device") {
-				t.Errorf("reasons %q of unknown %+v", reasons, f.Unknown)
-			}
-		})
-	}
 }

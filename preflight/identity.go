@@ -1,32 +1,12 @@
 package preflight
 
 import (
-	"context"
-	"errors"
-	"io/fs"
 	"regexp"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// Identity distinguishes this host from its clones.
-type Identity struct {
-	MachineID string `yaml:"machineID" json:"machineID"`
-	// ProductUUID is from the firmware; "" if there is none or only root can read it.
-	ProductUUID string `yaml:"productUUID,omitempty" json:"productUUID,omitempty"`
-}
-
-func readIdentity(_ context.Context, r reader, f *Facts) error {
-	var err error
-	if f.Identity.MachineID, err = r.optional("etc/machine-id"); err != nil {
-		return err
-	}
-	f.Identity.ProductUUID, err = r.optional("sys/class/dmi/id/product_uuid")
-	if errors.Is(err, fs.ErrPermission) {
-		return nil
-	}
-	return err
-}
 
 var machineIDs = Check{
 	ID: "machine-ids", Title: "Machine ID is valid", Source: "Kubernetes documentation: unique product_uuid and machine-id",
@@ -34,7 +14,7 @@ var machineIDs = Check{
 	Needs:  []string{"identity"}, Run: judgeMachineID,
 }
 
-func judgeMachineID(f *Facts, _ *Want) Result {
+func judgeMachineID(f *facts.Facts, _ *Want) Result {
 	if !regexp.MustCompile(`^[0-9a-f]{32}$`).MatchString(f.Identity.MachineID) {
 		found := f.Identity.MachineID
 		if found == "" {
@@ -64,7 +44,7 @@ var hostname = Check{
 // nodeName matches a DNS-1123 subdomain. The kubelet converts the name to lower case.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-func judgeHostname(f *Facts, _ *Want) Result {
+func judgeHostname(f *facts.Facts, _ *Want) Result {
 	name := strings.ToLower(f.Host)
 	want := "a DNS name of at most 63 characters: letters, digits, hyphens and dots"
 	switch {

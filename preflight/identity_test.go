@@ -1,34 +1,34 @@
 package preflight
 
 import (
-	"reflect"
 	"testing"
 
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 func TestNamesAndAddresses(t *testing.T) {
-	named := func(name string) *Facts { return &Facts{Host: name} }
-	hosts := func(entries ...HostsEntry) *Facts { return &Facts{Host: "a", Hosts: entries} }
-	resolv := func(resolved string, servers ...string) *Facts {
-		f := &Facts{Resolv: Resolv{Nameservers: servers}}
+	named := func(name string) *facts.Facts { return &facts.Facts{Host: name} }
+	hosts := func(entries ...facts.HostsEntry) *facts.Facts { return &facts.Facts{Host: "a", Hosts: entries} }
+	resolv := func(resolved string, servers ...string) *facts.Facts {
+		f := &facts.Facts{Resolv: facts.Resolv{Nameservers: servers}}
 		if resolved != "" {
-			f.Resolv.Upstream, f.Units = []string{resolved}, []Unit{{"systemd-resolved.service", "active", "enabled"}}
+			f.Resolv.Upstream, f.Units = []string{resolved}, []facts.Unit{{Name: "systemd-resolved.service", State: "active", Enabled: "enabled"}}
 		}
 		return f
 	}
-	cloud := func(version string) *Facts {
-		f := &Facts{Units: []Unit{{"nm-cloud-setup.timer", "active", "enabled"}}}
+	cloud := func(version string) *facts.Facts {
+		f := &facts.Facts{Units: []facts.Unit{{Name: "nm-cloud-setup.timer", State: "active", Enabled: "enabled"}}}
 		if version != "" {
-			f.Packages = []Package{{Name: "NetworkManager", Epoch: "1", Version: version, Release: "1.el8", Arch: "x86_64"}}
+			f.Packages = []facts.Package{{Name: "NetworkManager", Epoch: "1", Version: version, Release: "1.el8", Arch: "x86_64"}}
 		}
 		return f
 	}
-	firmware := func(uuid string) *Facts {
-		return &Facts{Identity: Identity{MachineID: "2f8d5a50c7d24f3f9bd0a1b2c3d4e5f6", ProductUUID: uuid}}
+	firmware := func(uuid string) *facts.Facts {
+		return &facts.Facts{Identity: facts.Identity{MachineID: "2f8d5a50c7d24f3f9bd0a1b2c3d4e5f6", ProductUUID: uuid}}
 	}
-	ports := func(now, boot, reserved string) *Facts {
-		return &Facts{Sysctls: []Sysctl{{Name: localRange, Value: now, Boot: boot, File: "/etc/sysctl.d/a.conf"}, {Name: reservedPorts, Value: reserved}}}
+	ports := func(now, boot, reserved string) *facts.Facts {
+		return &facts.Facts{Sysctls: []facts.Sysctl{{Name: facts.LocalRange, Value: now, Boot: boot, File: "/etc/sysctl.d/a.conf"}, {Name: facts.ReservedPorts, Value: reserved}}}
 	}
 	uses := Want{Ports: append(controlPlanePorts(), workerPorts()...), NodePorts: [][2]int{{30000, 32767}}, PortsFile: "/etc/sysctl.d/90-airgap-network.conf"}
 	calico := Want{Network: cni.Needs{Localhost: true}}
@@ -37,10 +37,11 @@ func TestNamesAndAddresses(t *testing.T) {
 		{"an underscore", hostname, named("web_01"), Want{}, Fail, "web_01"},
 		{"upper case", hostname, named("BANK-01.example"), Want{}, Warn, "BANK-01"},
 		{"a name", hostname, named("bank-01.example"), Want{}, Pass, "bank-01"},
-		{"no line for localhost", hostsFile, hosts(HostsEntry{"10.0.0.1", []string{"b"}}), Want{}, Warn, "no line for localhost"},
+		{"no line for localhost", hostsFile, hosts(facts.HostsEntry{Address: "10.0.0.1", Names: []string{"b"}}), Want{}, Warn, "no line for localhost"},
 		{"no file, with Calico", hostsFile, hosts(), calico, Fail, "no line for localhost"},
-		{"localhost elsewhere", hostsFile, hosts(HostsEntry{"127.0.0.1", []string{"localhost"}}, HostsEntry{"10.0.0.1", []string{"localhost"}}), Want{}, Fail, "localhost is 10.0.0.1"},
-		{"localhost of IPv6 only", hostsFile, hosts(HostsEntry{"::1", []string{"localhost6", "localhost"}}), calico, Pass, "no wrong"},
+		{"localhost elsewhere", hostsFile, hosts(facts.HostsEntry{Address: "127.0.0.1", Names: []string{"localhost"}}, facts.HostsEntry{Address: "10.0.0.1", Names: []string{"localhost"}}), Want{}, Fail,
+			"localhost is 10.0.0.1"},
+		{"localhost of IPv6 only", hostsFile, hosts(facts.HostsEntry{Address: "::1", Names: []string{"localhost6", "localhost"}}), calico, Pass, "no wrong"},
 		{"dnsmasq", resolvConf, resolv("", "127.0.0.1"), Want{}, Fail, "127.0.0.1 in /etc/resolv.conf"},
 		{"dnsmasq of IPv6", resolvConf, resolv("", "10.0.0.1", "::1"), Want{}, Fail, "::1"},
 		{"systemd-resolved", resolvConf, resolv("10.0.0.53", "127.0.0.53"), Want{}, Pass, "10.0.0.53"},
@@ -58,26 +59,12 @@ func TestNamesAndAddresses(t *testing.T) {
 		{"a wide range at the next boot", localPorts, ports("32768 60999", "9000 65500", ""), uses, Warn, "from /etc/sysctl.d/a.conf) has the cluster's ports 10250,10256,30000-32767"},
 		{"a wide range, and reserved ports", localPorts, ports("9000 65500", "", "10000-10300, 30000-32767"), uses, Pass, "9000 to"},
 		{"a later file with other ports", localPorts,
-			&Facts{Sysctls: []Sysctl{{Name: localRange, Value: "32768 60999"}, {Name: reservedPorts, Boot: "8080", File: "/etc/sysctl.d/99-site.conf"}}}, uses, Warn, "/etc/sysctl.d/99-site.conf sets"},
-		{"an older survey", localPorts, &Facts{}, uses, Skip, "does not have"},
-		{"no ipset, with Calico", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_set": Missing})}, Want{Network: cni.Needs{IPSets: true}}, Fail, "xt_set"},
-		{"no ipset, in the nftables mode", kernelModules, &Facts{Modules: all(Loadable, map[string]Module{"xt_set": Missing})},
+			&facts.Facts{Sysctls: []facts.Sysctl{{Name: facts.LocalRange, Value: "32768 60999"},
+				{Name: facts.ReservedPorts, Boot: "8080", File: "/etc/sysctl.d/99-site.conf"}}}, uses, Warn, "/etc/sysctl.d/99-site.conf sets"},
+		{"an older survey", localPorts, &facts.Facts{}, uses, Skip, "does not have"},
+		{"no ipset, with Calico", kernelModules, &facts.Facts{Modules: all(facts.Loadable, map[string]facts.Module{"xt_set": facts.Missing})}, Want{Network: cni.Needs{IPSets: true}}, Fail, "xt_set"},
+		{"no ipset, in the nftables mode", kernelModules, &facts.Facts{Modules: all(facts.Loadable, map[string]facts.Module{"xt_set": facts.Missing})},
 			Want{ProxyMode: "nftables", Network: cni.Needs{IPSets: true}}, Pass, "available"},
-		{"odd packages", rpmConflict, &Facts{OddPackages: []string{"agent"}}, Want{Packages: []string{"kubelet"}}, Warn, "agent"},
+		{"odd packages", rpmConflict, &facts.Facts{OddPackages: []string{"agent"}}, Want{Packages: []string{"kubelet"}}, Warn, "agent"},
 	})
-}
-
-// TestRoutesWithoutKey: ip of Enterprise Linux 8 prints the type of a route without a key, which is
-// no JSON (iproute2#37).
-func TestRoutesWithoutKey(t *testing.T) {
-	routes, err := parseRoutes(`[{"unreachable","dst":"::/96","dev":"lo","metric":1024,"flags":[]},
-{ "blackhole", "dst":"10.244.1.0/26","protocol":"80","flags":[]},
-{"dst":"fe80::/64","dev":"ens192","flags":[]},{},{"type":"unreachable","dst":"2002:a00::/24"}]`, true)
-	var to []string
-	for _, r := range routes {
-		to = append(to, r.To.String())
-	}
-	if err != nil || !reflect.DeepEqual(to, []string{"::/96", "10.244.1.0/26", "fe80::/64", "2002:a00::/24"}) {
-		t.Errorf("%v, %v", to, err)
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var inodesFail = Limit{
@@ -23,9 +25,9 @@ var inodes = Check{
 }
 
 // judgeInodes skips file systems without a fixed number of inodes, such as btrfs.
-func judgeInodes(f *Facts, w *Want) Result {
+func judgeInodes(f *facts.Facts, w *Want) Result {
 	want := fmt.Sprintf("%d %% or more", w.limit(inodesWarn))
-	if why := f.unanswered(w.dataPaths()...); len(why) > 0 {
+	if why := f.Unanswered(w.dataPaths()...); len(why) > 0 {
 		return unknownSpace(why, want)
 	}
 	var found []string
@@ -51,11 +53,11 @@ func judgeInodes(f *Facts, w *Want) Result {
 }
 
 // withInodes are the file systems with a fixed number of inodes that the cluster writes to, each once.
-func withInodes(f *Facts, w *Want) []Filesystem {
-	var counted []Filesystem
+func withInodes(f *facts.Facts, w *Want) []facts.Filesystem {
+	var counted []facts.Filesystem
 	for _, p := range w.dataPaths() {
-		fsys := f.filesystem(p)
-		same := func(other Filesystem) bool { return other.Device == fsys.Device }
+		fsys := f.Filesystem(p)
+		same := func(other facts.Filesystem) bool { return other.Device == fsys.Device }
 		if fsys.Inodes > 0 && !slices.ContainsFunc(counted, same) {
 			counted = append(counted, fsys)
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/nextboot"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var ipv6 = Check{
@@ -13,7 +14,7 @@ var ipv6 = Check{
 }
 
 // judgeIPv6 warns for add-ons: a survey cannot tell on which addresses their programs listen.
-func judgeIPv6(f *Facts, w *Want) Result {
+func judgeIPv6(f *facts.Facts, w *Want) Result {
 	found := ipv6Off(f)
 	const fix = "run grubby --update-kernel=ALL --remove-args=ipv6.disable, remove it from /etc/default/grub, and reboot; to have no IPv6 addresses, set net.ipv6.conf.all.disable_ipv6 = 1 instead"
 	switch {
@@ -29,8 +30,8 @@ func judgeIPv6(f *Facts, w *Want) Result {
 
 // ipv6Off is the parameter that leaves the kernel without IPv6, now or at the next boot; "" if
 // there is none.
-func ipv6Off(f *Facts) string {
-	next, from := f.nextCmdline()
+func ipv6Off(f *facts.Facts) string {
+	next, from := f.NextCmdline()
 	for _, of := range []struct{ cmdline, from string }{{f.Kernel.Cmdline, "/proc/cmdline"}, {next, from + ", from the next boot on"}} {
 		if p := nextboot.Last(of.cmdline, "ipv6.disable"); p.Value == "1" {
 			return p.Text + " in " + of.from

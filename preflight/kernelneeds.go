@@ -6,6 +6,7 @@ import (
 
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/enterprise"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // KernelNeed is the oldest kernel that a feature works with.
@@ -15,17 +16,17 @@ type KernelNeed struct {
 	Older   Status `json:"older"` // status with an older kernel: fail, or warn if it works unsupported
 	Source  string `json:"source"`
 	fix     string
-	applies func(*Facts, *Want) bool
+	applies func(*facts.Facts, *Want) bool
 }
 
 // KernelNeeds lists the needs of Kubernetes and of every pod network, failures first.
 func KernelNeeds() []KernelNeed {
-	always := func(*Facts, *Want) bool { return true }
+	always := func(*facts.Facts, *Want) bool { return true }
 	needs := []KernelNeed{
 		{"Kubernetes", "4.18", Fail, "kubernetes/system-validators", "use Enterprise Linux 8 or newer", always},
 		{
 			"kube-proxy's nftables mode", "5.13", Fail, "Kubernetes: virtual IPs and service proxies, nftables proxy mode",
-			"use kube-proxy's iptables mode, or Enterprise Linux 9", func(_ *Facts, w *Want) bool { return w.ProxyMode == "nftables" },
+			"use kube-proxy's iptables mode, or Enterprise Linux 9", func(_ *facts.Facts, w *Want) bool { return w.ProxyMode == "nftables" },
 		},
 	}
 	for _, n := range cni.AllNeeds() {
@@ -40,7 +41,7 @@ func KernelNeeds() []KernelNeed {
 		},
 		{
 			"cgroup v2 under runc", "5.2", Warn, "runc: docs/cgroup-v2.md",
-			"no action is needed now: it works from 4.15 on, and runc recommends 5.2; plan the move to Enterprise Linux 9 or newer", func(f *Facts, _ *Want) bool { return f.Cgroup.Mode == "v2" },
+			"no action is needed now: it works from 4.15 on, and runc recommends 5.2; plan the move to Enterprise Linux 9 or newer", func(f *facts.Facts, _ *Want) bool { return f.Cgroup.Mode == "v2" },
 		},
 	}...)
 }
@@ -49,22 +50,22 @@ func KernelNeeds() []KernelNeed {
 // features backported to their older kernel.
 func kernelNeed(n cni.Needs) KernelNeed {
 	name := strings.ToUpper(n.Plugin[:1]) + n.Plugin[1:]
-	return KernelNeed{name, n.Kernel, Fail, n.KernelSource, n.KernelFix, func(f *Facts, w *Want) bool {
+	return KernelNeed{name, n.Kernel, Fail, n.KernelSource, n.KernelFix, func(f *facts.Facts, w *Want) bool {
 		minor, has := n.KernelFrom[enterprise.Of(f.OS.Enterprise()).Major()]
-		return w.Network.Plugin == n.Plugin && (!has || !f.OS.atLeast(minor))
+		return w.Network.Plugin == n.Plugin && (!has || !f.OS.AtLeast(minor))
 	}}
 }
 
 // UnmetKernelNeeds lists the needs that the kernel is too old for, in the order of KernelNeeds.
 // The error is about an unreadable kernel version.
-func UnmetKernelNeeds(f *Facts, w *Want) ([]KernelNeed, error) {
+func UnmetKernelNeeds(f *facts.Facts, w *Want) ([]KernelNeed, error) {
 	var unmet []KernelNeed
 	for _, need := range KernelNeeds() {
 		var major, minor int
 		if _, err := fmt.Sscanf(need.From, "%d.%d", &major, &minor); err != nil {
 			return nil, fmt.Errorf("parse kernel version %q: %w", need.From, err)
 		}
-		met, err := f.Kernel.atLeast(major, minor)
+		met, err := f.Kernel.AtLeast(major, minor)
 		if err != nil {
 			return nil, err
 		}

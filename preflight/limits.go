@@ -1,52 +1,12 @@
 package preflight
 
 import (
-	"context"
 	"fmt"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// Manager has systemd's defaults for services.
-type Manager struct {
-	OpenFiles int64 `yaml:"openFiles,omitempty" json:"openFiles,omitempty"` // the hard DefaultLimitNOFILE; -1 for no limit
-	// Proxy are the proxy variables of the environment, without passwords.
-	Proxy map[string]string `yaml:"proxy,omitempty" json:"proxy,omitempty"`
-}
-
-func readManager(ctx context.Context, r reader, f *Facts) error {
-	out, err := r.output(ctx, "systemctl", "show", "--property=DefaultLimitNOFILE,Environment")
-	if err != nil {
-		return err
-	}
-	for line := range strings.Lines(out) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		switch key {
-		case "DefaultLimitNOFILE":
-			if value == "infinity" {
-				f.Manager.OpenFiles = -1
-			} else if f.Manager.OpenFiles, err = strconv.ParseInt(value, 10, 64); err != nil {
-				return fmt.Errorf("parse systemd's DefaultLimitNOFILE: %w", err)
-			}
-		case "Environment":
-			for variable := range strings.FieldsSeq(value) {
-				f.Manager.addProxy(variable)
-			}
-		}
-	}
-	return nil
-}
-
-func (m *Manager) addProxy(variable string) {
-	name, value, _ := strings.Cut(strings.Trim(variable, `"'`), "=")
-	if !isProxy(name) {
-		return
-	}
-	if m.Proxy == nil {
-		m.Proxy = map[string]string{}
-	}
-	m.Proxy[name] = proxyWithoutPassword(value)
-}
 
 var filesWarn = Limit{
 	Check: "limits", Name: "filesWarn", Unit: Count, Default: always(65536),
@@ -64,19 +24,19 @@ var limits = Check{
 	Limits: []Limit{filesWarn, processesWarn}, Needs: []string{"manager", "sysctls"}, Run: judgeLimits,
 }
 
-func judgeLimits(f *Facts, w *Want) Result {
+func judgeLimits(f *facts.Facts, w *Want) Result {
 	var low, fix []string
 	if n, enough := f.Manager.OpenFiles, w.limit(filesWarn); n > 0 && n < enough {
 		low = append(low, fmt.Sprintf("%d open files for a service", n))
 		fix = append(fix, fmt.Sprintf("DefaultLimitNOFILE=1024:%d in /etc/systemd/system.conf.d/, then systemctl daemon-reexec", max(enough, 524288)))
 	}
 	for _, name := range []string{"kernel.pid_max", "kernel.threads-max"} {
-		s, enough := f.sysctl(name), w.limit(processesWarn)
+		s, enough := f.Sysctl(name), w.limit(processesWarn)
 		now, errNow := strconv.ParseInt(s.Value, 10, 64)
 		boot, errBoot := strconv.ParseInt(s.Boot, 10, 64)
 		switch {
 		case errBoot == nil && boot < enough:
-			low = append(low, s.line()+" at every boot")
+			low = append(low, s.Setting()+" at every boot")
 			fix = append(fix, fmt.Sprintf("%s = %d or more in %s", name, enough, s.File))
 		case errNow == nil && now < enough:
 			low = append(low, fmt.Sprintf("%s = %d", name, now))
@@ -86,16 +46,5 @@ func judgeLimits(f *Facts, w *Want) Result {
 	if len(low) > 0 {
 		return Result{Warn, strings.Join(low, ", "), "higher limits", "set " + strings.Join(fix, "; set ")}
 	}
-	return pass("%s open files, %s processes", f.Manager.openFiles(), f.sysctl("kernel.pid_max").Value)
-}
-
-func (m Manager) openFiles() string {
-	switch m.OpenFiles {
-	case -1:
-		return "unlimited"
-	case 0:
-		return "an unknown number of"
-	default:
-		return strconv.FormatInt(m.OpenFiles, 10)
-	}
+	return pass("%s open files, %s processes", f.Manager.OpenFileLimit(), f.Sysctl("kernel.pid_max").Value)
 }

@@ -5,11 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-)
 
-const (
-	localRange    = "net.ipv4.ip_local_port_range"
-	reservedPorts = "net.ipv4.ip_local_reserved_ports"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var localPorts = Check{
@@ -20,14 +17,14 @@ var localPorts = Check{
 
 // judgeLocalPorts compares the range from which the kernel chooses the port of an outgoing
 // connection, now and at the next boot, with the ports that are not reserved.
-func judgeLocalPorts(f *Facts, w *Want) Result {
-	inRange, reserved := f.sysctl(localRange), f.sysctl(reservedPorts)
+func judgeLocalPorts(f *facts.Facts, w *Want) Result {
+	inRange, reserved := f.Sysctl(facts.LocalRange), f.Sysctl(facts.ReservedPorts)
 	if inRange.Value == "" && inRange.Boot == "" {
-		return skipped("the survey does not have " + localRange)
+		return skipped("the survey does not have " + facts.LocalRange)
 	}
-	if reserved.File != "" && reserved.File != w.PortsFile && w.PortsFile != "" && reserved.sortsAfter(w.PortsFile) {
+	if reserved.File != "" && reserved.File != w.PortsFile && w.PortsFile != "" && reserved.SortsAfter(w.PortsFile) {
 		if free := w.clusterPorts(portSet(reserved.Boot)); len(free) > 0 {
-			return Result{Warn, fmt.Sprintf("%s sets %s = %s at every boot, after airgap's file", reserved.File, reservedPorts, reserved.Boot),
+			return Result{Warn, fmt.Sprintf("%s sets %s = %s at every boot, after airgap's file", reserved.File, facts.ReservedPorts, reserved.Boot),
 				"the cluster's ports are reserved at every boot", "add " + portText(free) + " to the line in " + reserved.File + ", or remove the line"}
 		}
 	}
@@ -38,8 +35,8 @@ func judgeLocalPorts(f *Facts, w *Want) Result {
 		}
 		hit := slices.DeleteFunc(w.clusterPorts(portSet(reserved.Value)), func(p int) bool { return p < first || p > last })
 		if len(hit) > 0 {
-			return Result{Warn, fmt.Sprintf("%s = %d %d (%s) has the cluster's ports %s", localRange, first, last, place.where, portText(hit)), "a range without them, such as the kernel's 32768 60999",
-				"install reserves these ports; to keep connections that exist before out of them, set " + localRange + " = 32768 60999 in the file that sets it"}
+			return Result{Warn, fmt.Sprintf("%s = %d %d (%s) has the cluster's ports %s", facts.LocalRange, first, last, place.where, portText(hit)), "a range without them, such as the kernel's 32768 60999",
+				"install reserves these ports; to keep connections that exist before out of them, set " + facts.LocalRange + " = 32768 60999 in the file that sets it"}
 		}
 	}
 	return pass("%s", strings.Join(strings.Fields(inRange.Value), " to "))

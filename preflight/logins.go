@@ -5,11 +5,9 @@ import (
 	"regexp"
 	"strings"
 
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/unitfile"
 )
-
-// loginKeys are the settings of systemd-logind that end programs of a session.
-func loginKeys() []string { return []string{"StopIdleSessionSec", "KillUserProcesses"} }
 
 var logins = Check{
 	ID: "login-session", Title: "A quiet or lost session does not end airgap", Source: "logind.conf(5); DISA STIG: StopIdleSessionSec=900",
@@ -21,7 +19,7 @@ var logins = Check{
 var noTime = regexp.MustCompile(`^(0+\s*[a-zµ]*\s*)+$`)
 
 // judgeLogins never fails: airgap can be repeated after it was stopped.
-func judgeLogins(f *Facts, _ *Want) Result {
+func judgeLogins(f *facts.Facts, _ *Want) Result {
 	var found []string
 	settings := unitfile.Order(f.UnitFiles, "Login", "logind")
 	if idle := unitfile.Last(settings, "StopIdleSessionSec"); idle.Value != "" && idle.Value != "infinity" && !noTime.MatchString(idle.Value) {

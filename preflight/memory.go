@@ -1,46 +1,12 @@
 package preflight
 
 import (
-	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// HugePages are the huge pages that the kernel keeps for programs that ask for them.
-type HugePages struct {
-	Reserved int64 `yaml:"reserved,omitempty" json:"reserved,omitempty"` // bytes, of all sizes
-	Size     int64 `yaml:"size,omitempty" json:"size,omitempty"`         // of a page of the default size
-}
-
-func readMemory(_ context.Context, r reader, f *Facts) error {
-	lines, err := r.lines("proc/meminfo")
-	if err != nil {
-		return err
-	}
-	values := map[string]int64{}
-	for _, line := range lines {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		n, err := strconv.ParseInt(words[1], 10, 53)
-		if name := strings.TrimSuffix(words[0], ":"); err == nil {
-			values[name] = n
-		} else if name == "MemTotal" {
-			return err
-		}
-	}
-	f.Memory = values["MemTotal"] * 1024
-	f.HugePages = HugePages{max(values["Hugetlb"], values["HugePages_Total"]*values["Hugepagesize"]) * 1024, values["Hugepagesize"] * 1024}
-	if f.Memory == 0 {
-		return fmt.Errorf("read /proc/meminfo: MemTotal is missing")
-	}
-	return nil
-}
 
 // mebibyte is kubeadm's unit for memory.
 const mebibyte = 1024 * 1024
@@ -61,7 +27,7 @@ var memory = Check{
 	Limits: []Limit{memoryFail, memoryWarn}, Needs: []string{"memory", "sysctls", "nextKernel"}, Run: judgeMemory,
 }
 
-func judgeMemory(f *Facts, w *Want) Result {
+func judgeMemory(f *facts.Facts, w *Want) Result {
 	least, enough := w.limit(memoryFail), w.limit(memoryWarn)
 	have, why := usableMemory(f)
 	fix := "give the machine more memory"
@@ -83,14 +49,14 @@ func judgeMemory(f *Facts, w *Want) Result {
 
 // usableMemory is the memory for programs that do not ask for huge pages, now or after the next
 // boot, whichever is less, and the reason if it is not all.
-func usableMemory(f *Facts) (n int64, why string) {
+func usableMemory(f *facts.Facts) (n int64, why string) {
 	n = f.Memory
 	if f.HugePages.Reserved > 0 {
 		n, why = max(0, f.Memory-f.HugePages.Reserved), ui.Size(f.HugePages.Reserved)+" of huge pages (/proc/meminfo)"
 	}
-	next, from := f.nextCmdline()
+	next, from := f.NextCmdline()
 	pages := nextboot.HugePages(next, f.HugePages.Size)
-	if s := f.sysctl("vm.nr_hugepages"); s.Boot != "" {
+	if s := f.Sysctl("vm.nr_hugepages"); s.Boot != "" {
 		pages.Set(s.Boot, fmt.Sprintf("%s = %s in %s", s.Name, s.Boot, s.File))
 	}
 	if reserved, source := pages.Bytes(from); reserved > f.HugePages.Reserved {

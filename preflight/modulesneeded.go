@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/nextboot"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var kernelModules = Check{
@@ -23,13 +24,13 @@ type moduleFaults struct {
 	blockers                 []string // lines and parameters
 }
 
-func judgeModules(f *Facts, w *Want) Result {
+func judgeModules(f *facts.Facts, w *Want) Result {
 	release := f.Kernel.Release
-	now := w.moduleFaults(release, func(name string) (Module, string) { return moduleNow(f, name) })
+	now := w.moduleFaults(release, func(name string) (facts.Module, string) { return moduleNow(f, name) })
 	if len(f.Boot.Modules) > 0 {
 		release = f.Boot.Entry.Release
 	}
-	next := w.moduleFaults(release, func(name string) (Module, string) { return moduleNext(f, name) })
+	next := w.moduleFaults(release, func(name string) (facts.Module, string) { return moduleNext(f, name) })
 	var found, fix []string
 	now.report("", "reboot if the kernel was just updated", &found, &fix)
 	if !next.same(now) {
@@ -46,24 +47,24 @@ func judgeModules(f *Facts, w *Want) Result {
 
 // moduleFaults judges a kernel, of which state returns the state of a module, and why it is
 // blocked. One module of each row is enough.
-func (w *Want) moduleFaults(release string, state func(string) (Module, string)) moduleFaults {
+func (w *Want) moduleFaults(release string, state func(string) (facts.Module, string)) moduleFaults {
 	faults := moduleFaults{kernel: release}
 	for _, alternatives := range neededModules(w) {
-		best, by := Missing, ""
+		best, by := facts.Missing, ""
 		for _, name := range alternatives {
-			if is, why := state(name); is != Missing && best != Loadable {
+			if is, why := state(name); is != facts.Missing && best != facts.Loadable {
 				best, by = is, why
 			}
-			if best != Missing && best != Blocked {
-				best, by = Loadable, ""
+			if best != facts.Missing && best != facts.Blocked {
+				best, by = facts.Loadable, ""
 			}
 		}
 		switch name := strings.Join(alternatives, " or "); {
-		case best == Blocked:
+		case best == facts.Blocked:
 			faults.blocked, faults.blockers = append(faults.blocked, name), append(faults.blockers, by)
-		case best == Missing && w.bundlesModule(release, alternatives):
+		case best == facts.Missing && w.bundlesModule(release, alternatives):
 			faults.bundle = append(faults.bundle, name)
-		case best == Missing:
+		case best == facts.Missing:
 			faults.missing = append(faults.missing, name)
 		}
 	}
@@ -71,17 +72,17 @@ func (w *Want) moduleFaults(release string, state func(string) (Module, string))
 }
 
 // moduleNow is the state of a module that install loads by its name.
-func moduleNow(f *Facts, name string) (Module, string) {
+func moduleNow(f *facts.Facts, name string) (facts.Module, string) {
 	switch state := f.Modules[name]; state {
 	case "":
-		return Missing, ""
-	case Blocked:
-		return Blocked, cmp.Or(blocker(f, name, false), "an install line")
-	case Loadable:
+		return facts.Missing, ""
+	case facts.Blocked:
+		return facts.Blocked, cmp.Or(blocker(f, name, false), "an install line")
+	case facts.Loadable:
 		if by := nextboot.Refuses(f.Kernel.Cmdline, name, "module_blacklist"); by != "" {
-			return Blocked, by + " on the kernel command line"
+			return facts.Blocked, by + " on the kernel command line"
 		}
-		return Loadable, ""
+		return facts.Loadable, ""
 	default:
 		return state, ""
 	}
@@ -89,32 +90,32 @@ func moduleNow(f *Facts, name string) (Module, string) {
 
 // moduleNext is the state of a module that systemd or the kernel loads at the next boot. Without a
 // boot loader entry the running kernel is the next one.
-func moduleNext(f *Facts, name string) (Module, string) {
+func moduleNext(f *facts.Facts, name string) (facts.Module, string) {
 	states := f.Boot.Modules
 	if len(states) == 0 {
 		states = f.Modules
 	}
 	switch state := states[name]; state {
-	case "", Missing:
-		return Missing, ""
-	case BuiltIn:
-		return BuiltIn, ""
-	case Blocked:
-		return Blocked, cmp.Or(blocker(f, name, true), "an install line")
+	case "", facts.Missing:
+		return facts.Missing, ""
+	case facts.BuiltIn:
+		return facts.BuiltIn, ""
+	case facts.Blocked:
+		return facts.Blocked, cmp.Or(blocker(f, name, true), "an install line")
 	}
 	if by := blocker(f, name, true); by != "" {
-		return Blocked, by
+		return facts.Blocked, by
 	}
-	cmdline, from := f.nextCmdline()
+	cmdline, from := f.NextCmdline()
 	if by := nextboot.Refuses(cmdline, name, "module_blacklist", "modprobe.blacklist"); by != "" {
-		return Blocked, by + " in " + from
+		return facts.Blocked, by + " in " + from
 	}
-	return Loadable, ""
+	return facts.Loadable, ""
 }
 
 // blocker is the line of modprobe's configuration that keeps a module from being loaded, with or
 // without those that apply only at boot; "" without one.
-func blocker(f *Facts, name string, boot bool) string {
+func blocker(f *facts.Facts, name string, boot bool) string {
 	for _, b := range f.Boot.Blocked {
 		if b.Module == name && (boot || b.By != nextboot.ByBlacklist) {
 			return fmt.Sprintf("%q in %s", b.By+" "+b.Module, b.Place)
@@ -169,41 +170,20 @@ func neededModules(w *Want) [][]string {
 	return needed
 }
 
-// surveyed reports whether the facts have one of the modules: an older survey does not have all.
-func (f *Facts) surveyed(names []string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return f.Modules[name] != "" })
-}
-
-// best is the best state among the modules.
-func (f *Facts) best(names []string) Module {
-	best := Missing
-	for _, name := range names {
-		switch state := f.Modules[name]; state {
-		case Loaded, BuiltIn, Loadable:
-			return state
-		case Blocked:
-			best = Blocked
-		}
-	}
-	return best
-}
-
-const lockedParameter = "kernel.modules_disabled"
-
 var modulesLocked = Check{
 	ID: "modules-locked", Title: "Kernel modules can be loaded", Source: "sysctl kernel.modules_disabled",
 	Breaks: "A module that is not loaded yet cannot be loaded before the next reboot: pods would have no network.",
 	Needs:  []string{"sysctls", "modules"}, Run: judgeModulesLocked,
 }
 
-func judgeModulesLocked(f *Facts, w *Want) Result {
-	s := f.sysctl(lockedParameter)
+func judgeModulesLocked(f *facts.Facts, w *Want) Result {
+	s := f.Sysctl(facts.LockedParameter)
 	if s.Value != "1" {
 		return judgeModulesLockedAtBoot(f, w, s)
 	}
 	var later []string
 	for _, alternatives := range neededModules(w) {
-		if f.best(alternatives) == Loadable {
+		if f.BestModule(alternatives) == facts.Loadable {
 			later = append(later, alternatives[0])
 		}
 	}
@@ -216,19 +196,19 @@ func judgeModulesLocked(f *Facts, w *Want) Result {
 
 // judgeModulesLockedAtBoot fails for modules that the kernel loads on demand. systemd loads those in
 // /etc/modules-load.d before it sets kernel parameters, and install writes only some of them there.
-func judgeModulesLockedAtBoot(f *Facts, w *Want, s Sysctl) Result {
+func judgeModulesLockedAtBoot(f *facts.Facts, w *Want, s facts.Sysctl) Result {
 	if s.Boot != "1" {
 		return pass("not locked")
 	}
 	var later []string
 	for _, alternatives := range neededModules(w) {
-		if state := f.best(alternatives); state == Loadable || state == Loaded {
+		if state := f.BestModule(alternatives); state == facts.Loadable || state == facts.Loaded {
 			later = append(later, alternatives[0])
 		}
 	}
 	if len(later) == 0 {
-		return pass("not locked now, %s at every boot; all required modules are built in", s.line())
+		return pass("not locked now, %s at every boot; all required modules are built in", s.Setting())
 	}
-	return Result{Fail, "not locked now, but " + s.line() + " at every boot: the kernel then refuses " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
+	return Result{Fail, "not locked now, but " + s.Setting() + " at every boot: the kernel then refuses " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
 		"remove the line from " + s.File + "; or write these modules to a file in /etc/modules-load.d, and reboot before the installation"}
 }

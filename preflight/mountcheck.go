@@ -2,9 +2,10 @@ package preflight
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var bootMounts = Check{
@@ -15,7 +16,7 @@ var bootMounts = Check{
 
 // judgeBootMounts compares the mounts of today with those of the next boot. A mount that may be
 // missing is only a warning: install makes the kubelet and the runtime wait for it.
-func judgeBootMounts(f *Facts, w *Want) Result {
+func judgeBootMounts(f *facts.Facts, w *Want) Result {
 	if !f.BootMounts.Surveyed {
 		return skipped("the survey is from an older airgap")
 	}
@@ -24,7 +25,7 @@ func judgeBootMounts(f *Facts, w *Want) Result {
 	}
 	var wrong, weak []string
 	for _, p := range w.dataPaths() {
-		differs, warning := f.mountChange(p)
+		differs, warning := mountChange(f, p)
 		if differs != "" && !slices.Contains(wrong, differs) {
 			wrong = append(wrong, differs)
 		}
@@ -44,9 +45,9 @@ func judgeBootMounts(f *Facts, w *Want) Result {
 }
 
 // mountChange describes how the file system of a path differs after a reboot, and why it may.
-func (f *Facts) mountChange(p string) (differs, weak string) {
-	now, target := f.filesystem(p), f.target(p)
-	next, mounted := f.BootMounts.at(target)
+func mountChange(f *facts.Facts, p string) (differs, weak string) {
+	now, target := f.Filesystem(p), f.Target(p)
+	next, mounted := f.BootMounts.At(target)
 	switch {
 	case now.Type == "zfs" || now.Type == "autofs": // their own services mount them
 		return "", ""
@@ -63,34 +64,5 @@ func (f *Facts) mountChange(p string) (differs, weak string) {
 	case next.Device != "" && now.Disk != "" && next.Device != now.Disk:
 		return fmt.Sprintf("%s mounts %s at %s, for %s; now %s is mounted there", next.At(), next.Spec, next.Mount, p, now.Source), ""
 	}
-	return "", next.weakness(now.Type)
-}
-
-// unsteadyName matches device names that depend on the order in which disks appear.
-var unsteadyName = regexp.MustCompile(`^/dev/(sd[a-z]+|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|dm-)(p?\d+)?$`)
-
-// weakness is why the host may boot without the mount.
-func (m BootMount) weakness(fsType string) string {
-	var why []string
-	for _, option := range []string{"nofail", "noauto", "x-systemd.automount", "_netdev"} {
-		if m.Has(option) {
-			why = append(why, option)
-		}
-	}
-	switch {
-	case m.Later:
-		why = append(why, "no target that starts the unit")
-	case m.Optional:
-		why = append(why, "no target that needs the unit (RequiredBy=local-fs.target)")
-	}
-	if remote(fsType) && !m.Has("_netdev") {
-		why = append(why, "a network file system")
-	}
-	if unsteadyName.MatchString(m.Spec) {
-		why = append(why, m.Spec+" can be another disk after a boot")
-	}
-	if len(why) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s mounts %s with %s", m.At(), m.Mount, strings.Join(why, ", "))
+	return "", next.Weakness(now.Type)
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var mountNoexec = Check{
@@ -12,14 +14,14 @@ var mountNoexec = Check{
 	Needs:  []string{"filesystems"}, Run: judgeMountOptions,
 }
 
-func judgeMountOptions(f *Facts, w *Want) Result {
+func judgeMountOptions(f *facts.Facts, w *Want) Result {
 	if readOnly := readOnlyDirs(f, w); len(readOnly) > 0 {
 		return Result{Fail, "read-only: " + strings.Join(readOnly, ", "), "rw: the packages and the cluster write there",
 			"remove ro from the options in /etc/fstab and run mount -o remount,rw MOUNT; after an error of the file system (dmesg), check it with xfs_repair or fsck first"}
 	}
 	var noexec, other []string
-	for _, p := range []string{w.imagesPath(), kubeletPath, "/opt"} {
-		fsys := f.filesystem(p)
+	for _, p := range []string{w.imagesPath(), facts.KubeletPath, "/opt"} {
+		fsys := f.Filesystem(p)
 		if slices.Contains(fsys.Options, "noexec") {
 			noexec = append(noexec, fmt.Sprintf("%s (%s)", p, fsys.Mount))
 		}
@@ -41,24 +43,14 @@ func judgeMountOptions(f *Facts, w *Want) Result {
 }
 
 // readOnlyDirs lists the directories on read-only file systems that the installation or the cluster writes to.
-func readOnlyDirs(f *Facts, w *Want) []string {
+func readOnlyDirs(f *facts.Facts, w *Want) []string {
 	var found []string
-	for _, p := range append(w.dataPaths(), "/", "/var", "/var/lib", logPath, "/opt", "/usr", "/usr/local", "/tmp", "/var/tmp") {
-		if fsys := f.filesystem(p); slices.Contains(fsys.Options, "ro") {
-			found = append(found, fmt.Sprintf("%s (%s%s)", p, fsys.Mount, f.BootMounts.readOnlyAt(fsys.Mount)))
+	for _, p := range append(w.dataPaths(), "/", "/var", "/var/lib", facts.LogPath, "/opt", "/usr", "/usr/local", "/tmp", "/var/tmp") {
+		if fsys := f.Filesystem(p); slices.Contains(fsys.Options, "ro") {
+			found = append(found, fmt.Sprintf("%s (%s%s)", p, fsys.Mount, f.BootMounts.ReadOnlyAt(fsys.Mount)))
 		}
 	}
 	return found
-}
-
-// readOnlyAt is the place of the option ro of a mount, with a comma before it; "" if there is none.
-func (b BootMounts) readOnlyAt(mount string) string {
-	for _, m := range b.Mounts {
-		if m.Mount == mount && m.Has("ro") {
-			return ", " + m.At()
-		}
-	}
-	return ""
 }
 
 var tmpNoexec = Check{
@@ -67,10 +59,10 @@ var tmpNoexec = Check{
 	Needs:  []string{"filesystems"}, Run: judgeTmp,
 }
 
-func judgeTmp(f *Facts, w *Want) Result {
+func judgeTmp(f *facts.Facts, w *Want) Result {
 	var noexec []string
 	for _, p := range []string{"/tmp", "/var/tmp"} {
-		if slices.Contains(f.filesystem(p).Options, "noexec") {
+		if slices.Contains(f.Filesystem(p).Options, "noexec") {
 			noexec = append(noexec, p)
 		}
 	}

@@ -1,74 +1,12 @@
 package preflight
 
 import (
-	"context"
 	"net/netip"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// Resolv is /etc/resolv.conf.
-type Resolv struct {
-	Nameservers []string `yaml:"nameservers,omitempty" json:"nameservers,omitempty"`
-	Search      []string `yaml:"search,omitempty" json:"search,omitempty"`
-	// Upstream are the name servers that systemd-resolved itself asks. kubeadm gives this file to the
-	// kubelet if systemd-resolved runs.
-	Upstream []string `yaml:"upstream,omitempty" json:"upstream,omitempty"`
-}
-
-// HostsEntry is a line of /etc/hosts.
-type HostsEntry struct {
-	Address string   `yaml:"address" json:"address"`
-	Names   []string `yaml:"names,flow" json:"names"`
-}
-
-func readResolv(_ context.Context, r reader, f *Facts) error {
-	text, err := r.optional("etc/resolv.conf")
-	if err != nil {
-		return err
-	}
-	f.Resolv = parseResolv(text)
-	text, err = r.optional(resolvedFile)
-	f.Resolv.Upstream = parseResolv(text).Nameservers
-	return err
-}
-
-// resolvedFile has the name servers that systemd-resolved asks.
-const resolvedFile = "run/systemd/resolve/resolv.conf"
-
-func parseResolv(text string) Resolv {
-	var resolv Resolv
-	for line := range strings.Lines(text) {
-		words := strings.Fields(line)
-		if len(words) < 2 {
-			continue
-		}
-		switch words[0] {
-		case "nameserver":
-			resolv.Nameservers = append(resolv.Nameservers, words[1])
-		case "search", "domain": // the last line counts
-			resolv.Search = words[1:]
-		}
-	}
-	return resolv
-}
-
-func readHosts(_ context.Context, r reader, f *Facts) error {
-	text, err := r.optional("etc/hosts")
-	f.Hosts = parseHosts(text)
-	return err
-}
-
-func parseHosts(text string) []HostsEntry {
-	var entries []HostsEntry
-	for line := range strings.Lines(text) {
-		line, _, _ = strings.Cut(line, "#")
-		if words := strings.Fields(line); len(words) >= 2 {
-			entries = append(entries, HostsEntry{words[0], words[1:]})
-		}
-	}
-	return entries
-}
 
 var hostsFile = Check{
 	ID: "hosts-file", Title: "/etc/hosts has the right addresses for the host name and localhost", Source: "airgap: a loopback address would be advertised; projectcalico/calico: probes of calico-node use localhost",
@@ -76,7 +14,7 @@ var hostsFile = Check{
 	Needs:  []string{"hosts", "kernel"}, Run: judgeHosts,
 }
 
-func judgeHosts(f *Facts, w *Want) Result {
+func judgeHosts(f *facts.Facts, w *Want) Result {
 	for _, e := range f.Hosts {
 		if !slices.Contains(e.Names, f.Host) {
 			continue
@@ -98,7 +36,7 @@ func judgeHosts(f *Facts, w *Want) Result {
 
 // judgeLocalhost: pods on the host network get a copy of /etc/hosts. Without a line, their programs
 // ask a name server for localhost.
-func judgeLocalhost(f *Facts, w *Want) Result {
+func judgeLocalhost(f *facts.Facts, w *Want) Result {
 	loopback := false
 	for _, e := range f.Hosts {
 		if !slices.Contains(e.Names, "localhost") {
@@ -125,7 +63,7 @@ var resolvConf = Check{
 	Needs:  []string{"resolv"}, Run: judgeResolv,
 }
 
-func judgeResolv(f *Facts, w *Want) Result {
+func judgeResolv(f *facts.Facts, w *Want) Result {
 	servers := f.Resolv.Nameservers
 	list := strings.Join(servers, ", ")
 	switch {
@@ -144,14 +82,14 @@ func judgeResolv(f *Facts, w *Want) Result {
 
 // judgeLoopback fails for a name server on the host itself: in a pod the address is the pod's own,
 // and CoreDNS exits with "Loop detected". kubeadm reads the real servers of systemd-resolved.
-func judgeLoopback(f *Facts, w *Want, list string) Result {
+func judgeLoopback(f *facts.Facts, w *Want, list string) Result {
 	const want = "servers that pods can also reach"
 	switch {
 	case w.NoDNS:
 		return pass("%s; CoreDNS does not forward", list)
 	case w.ResolvConf != "":
 		return pass("%s; the kubelet uses %s", list, w.ResolvConf)
-	case f.unit("systemd-resolved.service").Active() && len(f.Resolv.Upstream) > 0 && !slices.ContainsFunc(f.Resolv.Upstream, isLoopback):
+	case f.Unit("systemd-resolved.service").Active() && len(f.Resolv.Upstream) > 0 && !slices.ContainsFunc(f.Resolv.Upstream, isLoopback):
 		return pass("%s; kubeadm gives the servers of systemd-resolved to the kubelet: %s", list, strings.Join(f.Resolv.Upstream, ", "))
 	}
 	return Result{Fail, list + " in /etc/resolv.conf", want, "set kubernetes.overrides.kubelet.resolvConf in airgap.yaml to a file with the real servers " +

@@ -2,18 +2,17 @@ package preflight
 
 import (
 	"net/netip"
-	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"golang.org/x/tools/txtar"
 
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/replay"
 )
 
 // gatherFiles reads the facts of a host with these files.
-func gatherFiles(t *testing.T, files map[string]string) *Facts {
+func gatherFiles(t *testing.T, files map[string]string) *facts.Facts {
 	t.Helper()
 	var a txtar.Archive
 	for name, text := range files {
@@ -23,7 +22,7 @@ func gatherFiles(t *testing.T, files map[string]string) *Facts {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := Gather(t.Context(), h)
+	f, err := facts.Gather(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +31,7 @@ func gatherFiles(t *testing.T, files map[string]string) *Facts {
 
 // TestAddressFromDHCP reads network configurations of every kind that an EL release uses.
 func TestAddressFromDHCP(t *testing.T) {
-	const connection, ifcfg = connectionsDir + "/lan.nmconnection", ifcfgDir + "/ifcfg-ens192"
+	const connection, ifcfg = facts.ConnectionsDir + "/lan.nmconnection", facts.IfcfgDir + "/ifcfg-ens192"
 	address := netip.MustParseAddr("10.0.0.11")
 	for name, tc := range map[string]struct {
 		file, text string
@@ -58,7 +57,7 @@ func TestAddressFromDHCP(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := gatherFiles(t, map[string]string{tc.file: tc.text})
-			f.Links = []Link{{Name: "ens192", Addresses: []netip.Prefix{netip.PrefixFrom(address, 24)}}}
+			f.Links = []facts.Link{{Name: "ens192", Addresses: []netip.Prefix{netip.PrefixFrom(address, 24)}}}
 			if tc.expires {
 				f.Links[0].Dynamic = []netip.Addr{address}
 			}
@@ -67,13 +66,6 @@ func TestAddressFromDHCP(t *testing.T) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 		})
-	}
-}
-
-func TestParseDynamicAddress(t *testing.T) {
-	links, err := parseLinks(`[{"ifname":"e","addr_info":[{"local":"10.0.0.11","prefixlen":24,"dynamic":true,"valid_life_time":43200},{"local":"10.0.0.12","prefixlen":24,"valid_life_time":4294967295}]}]`)
-	if err != nil || len(links) != 1 || !slices.Equal(links[0].Dynamic, []netip.Addr{netip.MustParseAddr("10.0.0.11")}) {
-		t.Errorf("got %+v, %v", links, err)
 	}
 }
 
@@ -100,7 +92,7 @@ func TestUSBStorage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := gatherFiles(t, map[string]string{tc.file: tc.text})
-			f.Units = []Unit{{"usbguard.service", tc.unit, "enabled"}}
+			f.Units = []facts.Unit{{Name: "usbguard.service", State: tc.unit, Enabled: "enabled"}}
 			got := judgeUSB(f, &Want{MediumDevice: tc.medium})
 			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
 				t.Errorf("got %+v, want %q", got, tc.want)
@@ -129,34 +121,18 @@ func TestFileScans(t *testing.T) {
 		"AIDE, only a directory":           {map[string]string{crontab: daily, aide: "=/var NORMAL\n/var$ NORMAL\n"}, "", ""},
 		"AIDE, a comment":                  {map[string]string{crontab: "# aide --check\n", aide: "/ NORMAL\n"}, "", ""},
 		"AIDE, root's own table":           {map[string]string{"var/spool/cron/root": "0 5 * * * /usr/sbin/aide --check\n", "etc/aide.conf.d/10.conf": "/ NORMAL\n"}, "", "/var/spool/cron/root line 1"},
-		"updatedb":                         {map[string]string{updatedb: "PRUNEPATHS = \"/tmp /var/tmp\"\n"}, "mlocate-updatedb.timer", "updatedb reads /var/lib/containerd and /var/lib/kubelet, started by mlocate"},
+		"updatedb": {map[string]string{updatedb: "PRUNEPATHS = \"/tmp /var/tmp\"\n"}, "mlocate-updatedb.timer",
+			"updatedb reads /var/lib/containerd and /var/lib/kubelet, started by mlocate"},
 		"updatedb of EL 10, excluded":      {map[string]string{updatedb: "PRUNEPATHS=\"/tmp /var/lib/containerd /var/lib/kubelet/\"\n"}, "plocate-updatedb.timer", ""},
 		"updatedb, a script of cron.daily": {map[string]string{"etc/cron.daily/mlocate": "#!/bin/sh\n/usr/bin/updatedb\n"}, "", "/etc/cron.daily/mlocate line 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := gatherFiles(t, tc.files)
-			f.Units = []Unit{{tc.timer, "active", "enabled"}}
+			f.Units = []facts.Unit{{Name: tc.timer, State: "active", Enabled: "enabled"}}
 			got := judgeFileScans(f, &Want{})
 			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}
 		})
-	}
-}
-
-// TestSourceLinesAreBounded: a file from outside cannot fill the report.
-func TestSourceLinesAreBounded(t *testing.T) {
-	all := func(string) bool { return true }
-	r := reader{fs: fstest.MapFS{
-		"many": {Data: []byte(strings.Repeat("x\n", 1000))}, "long": {Data: []byte(strings.Repeat("é", 10000))}, "large": {Data: make([]byte, maxSourceFile+1)},
-	}}
-	if many, err := r.sourceLines("many", all); err != nil || len(many) != maxSourceLines {
-		t.Errorf("%d lines, %v", len(many), err)
-	}
-	if long, err := r.sourceLines("long", all); err != nil || len(long[0].Text) > maxSourceLine+3 {
-		t.Errorf("%d bytes, %v", len(long[0].Text), err)
-	}
-	if _, err := r.sourceLines("large", all); err == nil {
-		t.Error("a large file was read")
 	}
 }

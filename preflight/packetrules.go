@@ -1,61 +1,23 @@
 package preflight
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/packetfilter"
 )
 
-// PacketRules are the rules of the packet filter: in the kernel, and in the files that a service
-// loads at boot.
-type PacketRules struct {
-	Now   packetfilter.Rules   `yaml:"now" json:"now"`
-	Saved []packetfilter.Saved `yaml:"saved,omitempty" json:"saved,omitempty"`
-}
-
-// ruleServices are the services that load saved rules.
-func ruleServices() []string {
-	return []string{"iptables.service", "ip6tables.service", "nftables.service"}
-}
-
-// readRulesNow needs root. Without nft, iptables-save reads the rules; it creates no table.
-func readRulesNow(ctx context.Context, r reader, f *Facts) error {
-	set := packetfilter.New()
-	switch {
-	case r.has("nft"):
-		out, err := r.output(ctx, "nft", "--stateless", "list", "ruleset")
-		if err != nil {
-			return err
-		}
-		set.NFT("", out)
-	case r.has("iptables"):
-		out, err := r.output(ctx, "iptables-save")
-		if err != nil {
-			return err
-		}
-		set.Iptables("", "ip", out)
-	}
-	f.PacketRules.Now = set.Rules()
-	return nil
-}
-
-func readRulesSaved(_ context.Context, r reader, f *Facts) (err error) {
-	f.PacketRules.Saved, err = packetfilter.ReadSaved(r.content, r.names)
-	return err
-}
-
 // judgeBlocks returns the rules that stop the cluster's packets, and the rules of which this cannot be
 // told.
-func judgeBlocks(f *Facts, blocks []packetfilter.Block, w *Want) (stop, unclear []string) {
+func judgeBlocks(f *facts.Facts, blocks []packetfilter.Block, w *Want) (stop, unclear []string) {
 	var ports []int
 	for _, p := range w.Ports {
 		ports = append(ports, p.Number)
 	}
 	for _, b := range blocks {
-		if b.Hook == "output" || b.Policy && b.At == "" || b.Hook == "forward" && f.Asked.PodPath.passed() && b.At == "" {
+		if b.Hook == "output" || b.Policy && b.At == "" || b.Hook == "forward" && f.Asked.PodPath.Passed() && b.At == "" {
 			continue // the policies in the kernel are the fact dropChains; and packets passed
 		}
 		text := fmt.Sprintf("chain %s of table %s (%s) ends with %q", b.Chain, b.Table, b.Hook, b.Rule)
@@ -76,9 +38,9 @@ func judgeBlocks(f *Facts, blocks []packetfilter.Block, w *Want) (stop, unclear 
 }
 
 // judgeSaved judges the services that load saved rules, if they run now or at the next boot.
-func judgeSaved(f *Facts, w *Want) (stop, unclear []string) {
-	for _, name := range ruleServices() {
-		unit := f.unit(name)
+func judgeSaved(f *facts.Facts, w *Want) (stop, unclear []string) {
+	for _, name := range facts.RuleServices() {
+		unit := f.Unit(name)
 		if !unit.Active() && !strings.HasPrefix(unit.Enabled, "enabled") {
 			continue
 		}

@@ -1,40 +1,10 @@
 package preflight
 
 import (
-	"context"
-	"errors"
-	"io/fs"
 	"strings"
 
-	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// nvidia is the PCI vendor ID of the surveyed devices. The survey has all of them: package gpu of
-// a later release may identify more.
-const nvidia = "10de"
-
-func readPCI(_ context.Context, r reader, f *Facts) error {
-	var err error
-	if f.PCI, err = host.PCIDevices(r.fs, nvidia); err != nil {
-		return err
-	}
-	text, err := fs.ReadFile(r.fs, "proc/driver/nvidia/version")
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	f.Driver, _, _ = strings.Cut(string(text), "\n")
-	return err
-}
-
-// nvidiaUninstall is a program of NVIDIA's installer, the .run file.
-const nvidiaUninstall = "usr/bin/nvidia-uninstall"
-
-// readRunfile looks for a program that only NVIDIA's installer installs.
-func readRunfile(_ context.Context, r reader, f *Facts) error {
-	var err error
-	f.Runfile, err = r.present(nvidiaUninstall)
-	return err
-}
 
 var gpuPresent = Check{
 	ID: "gpu-present", Title: "Containers can use a GPU", Source: "airgap: the PCI tree, no driver needed",
@@ -42,7 +12,7 @@ var gpuPresent = Check{
 	Needs:  []string{"pci"}, Run: judgeGPU,
 }
 
-func judgeGPU(f *Facts, w *Want) Result {
+func judgeGPU(f *facts.Facts, w *Want) Result {
 	if f.Asked.GPUs == nil {
 		return skipped("the GPUs were not identified")
 	}
@@ -68,7 +38,7 @@ var gpuDriver = Check{
 	Role:   GPU, Needs: []string{"pci"}, Run: judgeDriver,
 }
 
-func judgeDriver(f *Facts, _ *Want) Result {
+func judgeDriver(f *facts.Facts, _ *Want) Result {
 	switch gpus := f.Asked.GPUs; {
 	case f.Driver == "":
 		return skipped("no driver is loaded")

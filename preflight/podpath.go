@@ -3,20 +3,9 @@ package preflight
 import (
 	"fmt"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// PodPath is the way of packets between two network namespaces through this host, tried with
-// addresses of the pod subnet before a cluster exists. Package podpath tries it.
-type PodPath struct {
-	Outcome Outcome
-	// Lost are the connections that did not pass: "TCP between pods".
-	Lost []string
-	// Rules are the rules that dropped the packets, with their chains; none if they are not known.
-	Rules []string
-}
-
-// passed reports whether all packets passed the host's own rules.
-func (p PodPath) passed() bool { return p.Outcome.Done && p.Outcome.Failed == "" && len(p.Lost) == 0 }
 
 var podPath = Check{
 	ID: "pod-path", Title: "Packets of pods pass this host", Source: "replicatedhq/embedded-cluster; netfilter: every chain must accept a packet",
@@ -24,7 +13,7 @@ var podPath = Check{
 	Run:    judgePodPath,
 }
 
-func judgePodPath(f *Facts, w *Want) Result {
+func judgePodPath(f *facts.Facts, w *Want) Result {
 	path := f.Asked.PodPath
 	switch {
 	case w.Managed:
@@ -44,7 +33,7 @@ func judgePodPath(f *Facts, w *Want) Result {
 // judgeLost names the rules: the ones that counted the packets, or the ones that stop every packet.
 // Two of them do not stop a cluster: install opens firewalld for the interfaces of pods, and network
 // plugins add rules before the policy of iptables' chain FORWARD.
-func judgeLost(f *Facts, w *Want) Result {
+func judgeLost(f *facts.Facts, w *Want) Result {
 	rules, onlyPolicy := f.Asked.PodPath.Rules, false
 	if len(rules) == 0 {
 		onlyPolicy = true
@@ -57,7 +46,7 @@ func judgeLost(f *Facts, w *Want) Result {
 		onlyPolicy = onlyPolicy && len(rules) > 0
 	}
 	found := strings.Join(f.Asked.PodPath.Lost, ", ") + " did not pass"
-	firewalld := f.unit("firewalld.service").Active()
+	firewalld := f.Unit("firewalld.service").Active()
 	if firewalld && len(rules) == 0 {
 		if w.FirewallLeft == nil {
 			return skipped("firewalld rejects packets of interfaces that it does not know; install adds the ones of pods to the zone trusted")

@@ -1,11 +1,9 @@
 // Package preflight checks whether a server can become a Kubernetes node, before anything on it
 // is changed.
 //
-// Gather reads Facts through a host.Host, once, for the checks and the bundle planner. It records
-// unreadable facts as unknown and guesses nothing. A survey is these facts as YAML. The caller
-// adds facts that are not in the host's files, such as the answer of dnf, as Facts.Asked. Checks
-// compare the facts with a Want, the planned installation. Both are data, and the checks are pure
-// functions: a recorded server or a survey file gives the same results as the server itself.
+// Checks compare the facts of a server (package facts) with a Want, the planned installation. Both
+// are data, and the checks are pure functions: a recorded server or a survey file gives the same
+// results as the server itself.
 //
 // Run returns a Report, which can be written as text, JSON, JUnit or HTML. Reports combines the
 // reports of several hosts. The package never changes the host. The command, not this package,
@@ -20,6 +18,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // Status is the outcome of a check.
@@ -55,7 +54,7 @@ type Check struct {
 	// Needs are the facts that the check uses, by the names of Unknown.Fact. If one of them is
 	// unknown, the result is Error, and Run is not called.
 	Needs []string
-	Run   func(f *Facts, w *Want) Result
+	Run   func(f *facts.Facts, w *Want) Result
 }
 
 // Checks lists every check in the order of the report.
@@ -122,17 +121,17 @@ func IDs() []string {
 }
 
 // Run applies the chosen checks to the facts.
-func Run(ctx context.Context, facts *Facts, want Want, choice Choice) (Report, error) {
+func Run(ctx context.Context, gathered *facts.Facts, want Want, choice Choice) (Report, error) {
 	checks, err := choice.checks()
 	if err != nil {
 		return Report{}, err
 	}
-	report := Report{Host: facts.Host, System: facts.OS.Name, Kernel: facts.Kernel.Release, Taken: facts.Time.Now, Worst: Pass}
+	report := Report{Host: gathered.Host, System: gathered.OS.Name, Kernel: gathered.Kernel.Release, Taken: gathered.Time.Now, Worst: Pass}
 	for _, c := range checks {
 		if c.CrossHost && want.CrossHost == nil && choice.Only == nil {
 			continue
 		}
-		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c), Result: c.judge(facts, &want, choice.Skip)}
+		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c), Result: c.judge(gathered, &want, choice.Skip)}
 		report.Results = append(report.Results, entry)
 		report.Worst = worse(report.Worst, entry.Status)
 	}
@@ -141,15 +140,15 @@ func Run(ctx context.Context, facts *Facts, want Want, choice Choice) (Report, e
 
 // RunOne applies a single check, with the site's settings. The facts can be
 // limited to those in its Needs.
-func RunOne(id string, facts *Facts, want Want, skip []string) (Result, error) {
+func RunOne(id string, gathered *facts.Facts, want Want, skip []string) (Result, error) {
 	c, err := Lookup(id)
 	if err != nil {
 		return Result{}, err
 	}
-	return c.judge(facts, &want, skip), nil
+	return c.judge(gathered, &want, skip), nil
 }
 
-func (c Check) judge(f *Facts, w *Want, skip []string) Result {
+func (c Check) judge(f *facts.Facts, w *Want, skip []string) Result {
 	if c.in(skip) {
 		return Result{Status: Skip, Found: "skipped on request"}
 	}

@@ -1,73 +1,15 @@
 package preflight
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"net/netip"
-	"regexp"
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/unitfile"
 )
-
-// ProxySetting is a line of a file that sets a proxy for login shells.
-type ProxySetting struct {
-	File  string `yaml:"file" json:"file"`
-	Name  string `yaml:"name" json:"name"`   // as written: "https_proxy"
-	Value string `yaml:"value" json:"value"` // without a password
-}
-
-func isProxy(name string) bool {
-	switch strings.ToLower(name) {
-	case "http_proxy", "https_proxy", "all_proxy", "no_proxy":
-		return true
-	}
-	return false
-}
-
-// credentials matches the user and password of a URL, up to the last @ as in curl and Go, and of
-// a proxy without a scheme.
-var credentials = regexp.MustCompile(`(?i)(://|_proxy=["']?)[^/\s"']*@`)
-
-// withoutPassword replaces the users and passwords of URLs and proxies in a text.
-func withoutPassword(text string) string { return credentials.ReplaceAllString(text, "${1}***@") }
-
-// proxyWithoutPassword is the value of a proxy setting without user and password.
-func proxyWithoutPassword(value string) string {
-	_, hidden, _ := strings.Cut(withoutPassword("x_proxy="+value), "=")
-	return hidden
-}
-
-// proxyLine matches a setting in /etc/environment or a shell profile.
-var proxyLine = regexp.MustCompile(`(?im)^[ \t]*(?:export[ \t]+)?((?:https?|all|no)_proxy)=["']?([^"'\s;]*)`)
-
-// profiles is the directory of scripts that login shells read.
-const profiles = "etc/profile.d"
-
-func readProxies(_ context.Context, r reader, f *Facts) error {
-	files := []string{"etc/environment"}
-	names, err := r.names(profiles)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, ".sh") {
-			files = append(files, profiles+"/"+name)
-		}
-	}
-	for _, file := range files {
-		text, err := r.optional(file)
-		if err != nil {
-			return err
-		}
-		for _, m := range proxyLine.FindAllStringSubmatch(text, -1) {
-			f.Proxies = append(f.Proxies, ProxySetting{"/" + file, m[1], proxyWithoutPassword(m[2])})
-		}
-	}
-	return nil
-}
 
 var proxyEnv = Check{
 	ID: "proxy-env", Title: "The cluster's addresses bypass the proxy", Source: "kubeadm HTTPProxyCheck",
@@ -78,7 +20,7 @@ var proxyEnv = Check{
 // judgeProxies fails if the kubelet would use the proxy from systemd's environment for another node.
 // The unit of the runtime unsets proxies, and airgap runs dnf without a proxy. The pod and Service
 // subnets are only a warning: kubectl and other programs of the host use them.
-func judgeProxies(f *Facts, w *Want) Result {
+func judgeProxies(f *facts.Facts, w *Want) Result {
 	shells, files := map[string]string{}, []string{}
 	for _, p := range f.Proxies {
 		shells[p.Name] = p.Value
@@ -86,7 +28,7 @@ func judgeProxies(f *Facts, w *Want) Result {
 			files = append(files, p.File)
 		}
 	}
-	managers, own, from := f.kubeletProxies()
+	managers, own, from := kubeletProxies(f)
 	const manager = "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"
 	hosts, subnets := append([]string{w.NodeAddress}, w.OtherAddresses...), w.subnets()
 	for _, environment := range []struct {
@@ -114,53 +56,6 @@ func judgeProxies(f *Facts, w *Want) Result {
 		return pass("none for the cluster's addresses")
 	}
 	return pass("none")
-}
-
-// kubeletProxies returns the proxy variables that the kubelet gets from systemd, the ones that its
-// files set, and the place of the latter. Files of EnvironmentFile= override Environment=, and UnsetEnvironment removes a variable in any case
-// (systemd.exec(5)). An empty Environment= resets the earlier ones.
-func (f *Facts) kubeletProxies() (managers, own map[string]string, from string) {
-	managers, own = maps.Clone(f.Manager.Proxy), map[string]string{}
-	var unset []string
-	add := func(words string, s unitfile.Placed) {
-		for word := range strings.FieldsSeq(words) {
-			if name, proxy, _ := strings.Cut(word, "="); isProxy(name) {
-				own[name] = strings.Trim(proxy, `"'`)
-				if !strings.EqualFold(name, "no_proxy") {
-					from = s.At()
-				}
-			}
-		}
-	}
-	for _, s := range f.settingsOf("kubelet") {
-		switch {
-		case s.Key == "UnsetEnvironment":
-			unset = append(unset, strings.Fields(s.Value)...)
-		case s.Key == "Environment" && s.Value == "":
-			clear(own)
-		case s.Key == "Environment":
-			add(s.Value, s)
-		}
-	}
-	for _, u := range f.UnitFiles {
-		for _, s := range u.Settings {
-			if u.Unit == "kubelet" && u.Kind == environmentFile {
-				add(s.String(), unitfile.Placed{Setting: s, File: u})
-			}
-		}
-	}
-	for _, name := range unset {
-		delete(managers, name)
-		delete(own, name)
-	}
-	if own["no_proxy"]+own["NO_PROXY"] == "" { // the kubelet also gets systemd's exceptions
-		for name, value := range managers {
-			if strings.EqualFold(name, "no_proxy") {
-				own[name] = value
-			}
-		}
-	}
-	return managers, own, from
 }
 
 // subnets are the pod and Service subnets.
@@ -200,4 +95,51 @@ func exempts(list []string, host string) bool {
 		domain := strings.TrimPrefix(strings.TrimPrefix(item, "*"), ".")
 		return item == "*" || item == host || domain != "" && strings.HasSuffix(host, "."+domain)
 	})
+}
+
+// kubeletProxies returns the proxy variables that the kubelet gets from systemd, the ones that its
+// files set, and the place of the latter. Files of EnvironmentFile= override Environment=, and UnsetEnvironment removes a variable in any case
+// (systemd.exec(5)). An empty Environment= resets the earlier ones.
+func kubeletProxies(f *facts.Facts) (managers, own map[string]string, from string) {
+	managers, own = maps.Clone(f.Manager.Proxy), map[string]string{}
+	var unset []string
+	add := func(words string, s unitfile.Placed) {
+		for word := range strings.FieldsSeq(words) {
+			if name, proxy, _ := strings.Cut(word, "="); facts.IsProxy(name) {
+				own[name] = strings.Trim(proxy, `"'`)
+				if !strings.EqualFold(name, "no_proxy") {
+					from = s.At()
+				}
+			}
+		}
+	}
+	for _, s := range f.SettingsOf("kubelet") {
+		switch {
+		case s.Key == "UnsetEnvironment":
+			unset = append(unset, strings.Fields(s.Value)...)
+		case s.Key == "Environment" && s.Value == "":
+			clear(own)
+		case s.Key == "Environment":
+			add(s.Value, s)
+		}
+	}
+	for _, u := range f.UnitFiles {
+		for _, s := range u.Settings {
+			if u.Unit == "kubelet" && u.Kind == facts.EnvironmentFile {
+				add(s.String(), unitfile.Placed{Setting: s, File: u})
+			}
+		}
+	}
+	for _, name := range unset {
+		delete(managers, name)
+		delete(own, name)
+	}
+	if own["no_proxy"]+own["NO_PROXY"] == "" { // the kubelet also gets systemd's exceptions
+		for name, value := range managers {
+			if strings.EqualFold(name, "no_proxy") {
+				own[name] = value
+			}
+		}
+	}
+	return managers, own, from
 }

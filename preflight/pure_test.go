@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestWantAndFactsAreData: the arguments of a check contain no functions or interfaces, at any depth.
@@ -36,8 +38,8 @@ func TestWantAndFactsAreData(t *testing.T) {
 		}
 	}
 	walk("Want", reflect.TypeFor[Want]())
-	walk("Facts", reflect.TypeFor[Facts]())
-	if !seen[reflect.TypeFor[GPUs]()] || !seen[reflect.TypeFor[BootSysctl]()] {
+	walk("Facts", reflect.TypeFor[facts.Facts]())
+	if !seen[reflect.TypeFor[facts.GPUs]()] || !seen[reflect.TypeFor[BootSysctl]()] {
 		t.Errorf("walked only %v", seen)
 	}
 }

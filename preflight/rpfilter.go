@@ -1,80 +1,11 @@
 package preflight
 
 import (
-	"context"
 	"fmt"
-	"io/fs"
-	"path"
-	"slices"
-	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// Filtering has the settings of a link in net.ipv4.conf.LINK. For rp_filter and arp_ignore the
-// larger value of "all" and the link applies.
-type Filtering struct {
-	Link      string `yaml:"link" json:"link"`
-	RPFilter  int    `yaml:"rpFilter" json:"rpFilter"`   // 0: off, 1: strict, 2: loose
-	ARPFilter int    `yaml:"arpFilter" json:"arpFilter"` // 1: answers only if the return route uses the link
-	ARPIgnore int    `yaml:"arpIgnore" json:"arpIgnore"`
-}
-
-const linkSettings = "proc/sys/net/ipv4/conf"
-
-// readFiltering skips the links of pods, which are not permanent.
-func readFiltering(_ context.Context, r reader, f *Facts) error {
-	names, err := r.names(linkSettings)
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if isPodLink(name) {
-			continue
-		}
-		l := Filtering{Link: name}
-		for file, into := range map[string]*int{"rp_filter": &l.RPFilter, "arp_filter": &l.ARPFilter, "arp_ignore": &l.ARPIgnore} {
-			text, err := r.text(path.Join(linkSettings, name, file))
-			if err != nil {
-				return err
-			}
-			if *into, err = strconv.Atoi(text); err != nil {
-				return &fs.PathError{Op: "parse", Path: path.Join(linkSettings, name, file), Err: err}
-			}
-		}
-		f.Filtering = append(f.Filtering, l)
-	}
-	return nil
-}
-
-// filtering has the settings that apply to a link.
-func (f *Facts) filtering(link string) Filtering {
-	var all, own Filtering
-	for _, l := range f.Filtering {
-		switch l.Link {
-		case "all":
-			all = l
-		case link:
-			own = l
-		}
-	}
-	return Filtering{link, max(all.RPFilter, own.RPFilter), max(all.ARPFilter, own.ARPFilter), max(all.ARPIgnore, own.ARPIgnore)}
-}
-
-// uplinks are the links with an IPv4 address that other hosts can reach.
-func (f *Facts) uplinks() []string {
-	var names []string
-	for _, l := range f.Links {
-		if isPodLink(l.Name) {
-			continue
-		}
-		for _, a := range l.Addresses {
-			if a.Addr().Is4() && !a.Addr().IsLoopback() && !a.Addr().IsLinkLocalUnicast() && !slices.Contains(names, l.Name) {
-				names = append(names, l.Name)
-			}
-		}
-	}
-	return names
-}
 
 var rpFilter = Check{
 	ID: "rp-filter", Title: "Reverse path filter allows asymmetric routes", Source: "replicatedhq/embedded-cluster; kernel documentation: ip-sysctl",
@@ -83,21 +14,21 @@ var rpFilter = Check{
 }
 
 // judgeRPFilter judges the present values and those of the next boot.
-func judgeRPFilter(f *Facts, w *Want) Result {
-	now, boot := judgeLooseForAll(f, w, f.present), judgeLooseForAll(f, w, f.atBoot)
+func judgeRPFilter(f *facts.Facts, w *Want) Result {
+	now, boot := judgeLooseForAll(f, w, f.Present), judgeLooseForAll(f, w, f.AtBoot)
 	if now.Status == Fail || boot.Status == Fail {
-		return nowAndBoot(now, boot, f.sysctl(linkParameter("all", rpFilterParameter)))
+		return nowAndBoot(now, boot, f.Sysctl(facts.LinkParameter("all", facts.RPFilterParameter)))
 	}
-	now, boot = judgeStrict(f, w, f.present), judgeStrict(f, w, f.atBoot)
-	return nowAndBoot(now, boot, f.setAtBoot(rpFilterParameter))
+	now, boot = judgeStrict(f, w, f.Present), judgeStrict(f, w, f.AtBoot)
+	return nowAndBoot(now, boot, f.SetAtBoot(facts.RPFilterParameter))
 }
 
 // judgeStrict allows the strict mode on a host with a single network, which has no second route.
-func judgeStrict(f *Facts, w *Want, at moment) Result {
+func judgeStrict(f *facts.Facts, w *Want, at moment) Result {
 	var strict, lines []string
-	uplinks := f.uplinks()
+	uplinks := f.Uplinks()
 	for _, name := range uplinks {
-		if value, line := at(name, rpFilterParameter); value == 1 {
+		if value, line := at(name, facts.RPFilterParameter); value == 1 {
 			strict, lines = append(strict, name), addLine(lines, line)
 		}
 	}
@@ -124,8 +55,8 @@ func judgeStrict(f *Facts, w *Want, at moment) Result {
 const looseByLink = "set net.ipv4.conf.all.rp_filter = 0 in a file of /etc/sysctl.d, and net.ipv4.conf.LINK.rp_filter = 2 for each link that needs it, then run sysctl --system"
 
 // judgeLooseForAll fails for plugins that exit if all links are loose.
-func judgeLooseForAll(_ *Facts, w *Want, at moment) Result {
-	value, line := at("all", rpFilterParameter)
+func judgeLooseForAll(_ *facts.Facts, w *Want, at moment) Result {
+	value, line := at("all", facts.RPFilterParameter)
 	if !w.Network.LooseForAllFails || value != 2 {
 		return pass("not loose for all links")
 	}
@@ -138,14 +69,14 @@ var arpSysctl = Check{
 	Needs:  []string{"filtering", "links"}, Run: judgeARP,
 }
 
-func judgeARP(f *Facts, _ *Want) Result {
-	return nowAndBoot(judgeARPAt(f, f.present), judgeARPAt(f, f.atBoot), f.setAtBoot(arpFilterParameter, arpIgnoreParameter))
+func judgeARP(f *facts.Facts, _ *Want) Result {
+	return nowAndBoot(judgeARPAt(f, f.Present), judgeARPAt(f, f.AtBoot), f.SetAtBoot(facts.ARPFilterParameter, facts.ARPIgnoreParameter))
 }
 
-func judgeARPAt(f *Facts, at moment) Result {
+func judgeARPAt(f *facts.Facts, at moment) Result {
 	var found, lines []string
-	for _, name := range f.uplinks() {
-		for _, parameter := range []string{arpFilterParameter, arpIgnoreParameter} {
+	for _, name := range f.Uplinks() {
+		for _, parameter := range []string{facts.ARPFilterParameter, facts.ARPIgnoreParameter} {
 			if value, line := at(name, parameter); value > 0 {
 				found, lines = append(found, fmt.Sprintf("%s = %d on %s", parameter, value, name)), addLine(lines, line)
 			}

@@ -2,25 +2,11 @@ package preflight
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
-
-func sortPackages(packages []Package) {
-	slices.SortFunc(packages, func(a, b Package) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Epoch, b.Epoch), cmp.Compare(a.Version, b.Version), cmp.Compare(a.Release, b.Release), cmp.Compare(a.Arch, b.Arch))
-	})
-}
-
-// installed returns the installed package of that name, or nil.
-func (f *Facts) installed(name string) *Package {
-	i := slices.IndexFunc(f.Packages, func(p Package) bool { return p.Name == name })
-	if i < 0 {
-		return nil
-	}
-	return &f.Packages[i]
-}
 
 var rpmConflict = Check{
 	ID: "rpm-conflict", Title: "No installed RPM conflicts with the bundle", Source: "docker/containerd-packaging, containerd.spec; containerd#5417",
@@ -30,15 +16,15 @@ var rpmConflict = Check{
 
 // judgeConflicts finds conflicts by name. The solver and the dry run of the transaction check the
 // versions.
-func judgeConflicts(f *Facts, w *Want) Result {
+func judgeConflicts(f *facts.Facts, w *Want) Result {
 	if len(w.Packages) == 0 {
 		return skipped("the bundle has no packages")
 	}
-	conflicts := f.declaredConflicts(w.Packages)
-	if slices.Contains(w.Packages, "containerd.io") && f.installed("containerd.io") == nil {
+	conflicts := f.DeclaredConflicts(w.Packages)
+	if slices.Contains(w.Packages, "containerd.io") && f.Installed("containerd.io") == nil {
 		// containerd.io conflicts with both, and obsoletes them. Podman can stay if it uses crun.
 		for _, name := range []string{"containerd", "runc"} {
-			if f.installed(name) != nil {
+			if f.Installed(name) != nil {
 				conflicts = append(conflicts, "containerd.io conflicts with installed "+name)
 			}
 		}
@@ -61,20 +47,6 @@ func conflictFix(w *Want) string {
 	return "remove the package from packages.install, or remove the installed one"
 }
 
-// declaredConflicts lists the installed packages that conflict with every version of a package to
-// install.
-func (f *Facts) declaredConflicts(names []string) []string {
-	var conflicts []string
-	for _, p := range f.Packages {
-		for _, c := range p.Conflicts {
-			if c.Op == "" && slices.Contains(names, c.Name) && c.Name != p.Name {
-				conflicts = append(conflicts, fmt.Sprintf("installed %s conflicts with %s", p.Name, c.Name))
-			}
-		}
-	}
-	return conflicts
-}
-
 // packages checks the outcome of the dry run of the bundle's dnf transaction.
 var packages = Check{
 	ID: "packages", Title: "The bundle's packages can be installed", Source: "dry run of dnf",
@@ -82,7 +54,7 @@ var packages = Check{
 	Run:    judgeTransaction,
 }
 
-func judgeTransaction(f *Facts, _ *Want) Result {
+func judgeTransaction(f *facts.Facts, _ *Want) Result {
 	switch outcome := f.Asked.Transaction; {
 	case !outcome.Done:
 		return skipped(cmp.Or(outcome.Skipped, "no bundle to test"))

@@ -1,28 +1,11 @@
 package preflight
 
 import (
-	"context"
 	"strings"
 
 	"airgap.dev/airgap/internal/nextboot"
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// Security has the hardening settings that restrict programs.
-type Security struct {
-	SELinux string `yaml:"selinux" json:"selinux"` // "enforcing", "permissive" or "disabled"
-	FIPS    bool   `yaml:"fips" json:"fips"`
-}
-
-func readSecurity(_ context.Context, r reader, f *Facts) error {
-	enforce, err := r.optional("sys/fs/selinux/enforce")
-	if err != nil {
-		return err
-	}
-	f.Security.SELinux = map[string]string{"": "disabled", "0": "permissive", "1": "enforcing"}[enforce]
-	fips, err := r.optional("proc/sys/crypto/fips_enabled")
-	f.Security.FIPS = fips == "1"
-	return err
-}
 
 var fapolicyd = Check{
 	ID: "fapolicyd", Title: "fapolicyd allows the cluster's programs", Source: "k3s#9008, fapolicyd#310",
@@ -32,9 +15,9 @@ var fapolicyd = Check{
 
 // judgeFapolicyd fails with NVIDIA's installer: fapolicyd does not trust the programs that it
 // unpacks and installs.
-func judgeFapolicyd(f *Facts, w *Want) Result {
+func judgeFapolicyd(f *facts.Facts, w *Want) Result {
 	switch {
-	case !f.unit("fapolicyd.service").Active():
+	case !f.Unit("fapolicyd.service").Active():
 		return pass("not active")
 	case w.HasRole(GPU) && w.Installer:
 		return Result{Fail, "active, and the driver comes from NVIDIA's installer", "a driver from RPMs, which fapolicyd trusts",
@@ -50,9 +33,9 @@ var firewalld = Check{
 	Needs:  []string{"units"}, Run: judgeFirewalld,
 }
 
-func judgeFirewalld(f *Facts, w *Want) Result {
+func judgeFirewalld(f *facts.Facts, w *Want) Result {
 	switch {
-	case !f.unit("firewalld.service").Active():
+	case !f.Unit("firewalld.service").Active():
 		return pass("not active")
 	case w.Network.FilterAlone:
 		return Result{Fail, "active", "no second manager of packet filter rules in addition to " + w.Network.Plugin + ", or the site's confirmation",
@@ -71,8 +54,8 @@ var fips = Check{
 	Needs:  []string{"security"}, Run: judgeFIPS,
 }
 
-func judgeFIPS(f *Facts, _ *Want) Result {
-	next, from := f.nextCmdline()
+func judgeFIPS(f *facts.Facts, _ *Want) Result {
+	next, from := f.NextCmdline()
 	found := "on"
 	if !f.Security.FIPS {
 		found = "off now, on after the next boot: fips=1 in " + from

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/preflight/agents"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var segmentation = Check{
@@ -17,14 +18,14 @@ var segmentation = Check{
 
 // judgeSegmentation fails for a known agent until the site confirms it, because its mode is only known
 // to its management server. An unknown owner of chains is a warning: it may be such an agent.
-func judgeSegmentation(f *Facts, _ *Want) Result {
+func judgeSegmentation(f *facts.Facts, _ *Want) Result {
 	var known []string
 	for _, a := range f.Agents.Known {
 		if a.Filters {
 			known = append(known, fmt.Sprintf("%s runs (%s)", a.Product, a.Seen))
 		}
 	}
-	owners := f.unknownOwners()
+	owners := unknownOwners(f)
 	owned := map[string]bool{}
 	for _, key := range owners {
 		at := strings.SplitN(key, " ", 3) // "ip filter INPUT"
@@ -44,14 +45,8 @@ func judgeSegmentation(f *Facts, _ *Want) Result {
 	return pass("none found")
 }
 
-// knownOwners matches tables and chains of the distribution and of programs that leave the rules of
-// others alone: iptables, firewalld, Docker, Podman, libvirt, NetworkManager, fail2ban, systemd.
-var knownOwners = regexp.MustCompile(`^(ip6?|inet|arp|bridge|netdev) (firewalld |(filter|nat|mangle|raw|security|broute) (INPUT|OUTPUT|FORWARD|PREROUTING|POSTROUTING|BROUTING)$|` +
-	`\S+ (DOCKER|LIBVIRT_|NETAVARK|nm-|f2b-|sshguard|crio)|(docker-bridges|libvirt\S*|netavark|nm-\S+|f2b-table|io\.systemd\.nat|sshguard) |` +
-	`\S+ (INPUT|FORWARD|OUTPUT|IN|FWDI|FWDO|POST|PRE|PREROUTING|POSTROUTING)_\S+$|\S+ (FWD[IO]|IN|POST|PRE)_)`)
-
 // unknownOwners are chains that neither a known program nor a saved file of the site has made.
-func (f *Facts) unknownOwners() []string {
+func unknownOwners(f *facts.Facts) []string {
 	var saved []string
 	for _, s := range f.PacketRules.Saved {
 		saved = append(saved, s.Rules.Chains...)
@@ -60,3 +55,9 @@ func (f *Facts) unknownOwners() []string {
 		return strings.Count(key, " ") < 2 || knownOwners.MatchString(key) || slices.Contains(saved, key)
 	})
 }
+
+// knownOwners matches tables and chains of the distribution and of programs that leave the rules of
+// others alone: iptables, firewalld, Docker, Podman, libvirt, NetworkManager, fail2ban, systemd.
+var knownOwners = regexp.MustCompile(`^(ip6?|inet|arp|bridge|netdev) (firewalld |(filter|nat|mangle|raw|security|broute) (INPUT|OUTPUT|FORWARD|PREROUTING|POSTROUTING|BROUTING)$|` +
+	`\S+ (DOCKER|LIBVIRT_|NETAVARK|nm-|f2b-|sshguard|crio)|(docker-bridges|libvirt\S*|netavark|nm-\S+|f2b-table|io\.systemd\.nat|sshguard) |` +
+	`\S+ (INPUT|FORWARD|OUTPUT|IN|FWDI|FWDO|POST|PRE|PREROUTING|POSTROUTING)_\S+$|\S+ (FWD[IO]|IN|POST|PRE)_)`)

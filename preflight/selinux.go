@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var selinux = Check{
@@ -15,8 +17,8 @@ var selinux = Check{
 const containerPolicy = "container-selinux"
 
 // judgeSELinux judges the stricter one of the mode now and the mode of the next boot.
-func judgeSELinux(f *Facts, w *Want) Result {
-	now, next, from := f.nextSELinux()
+func judgeSELinux(f *facts.Facts, w *Want) Result {
+	now, next, from := f.NextSELinux()
 	found := now
 	if next != now {
 		found = fmt.Sprintf("%s now, %s after the next boot (%s)", now, next, from)
@@ -47,38 +49,26 @@ func judgeSELinux(f *Facts, w *Want) Result {
 }
 
 // judgePolicy judges a host that is enforcing, or will be.
-func judgePolicy(f *Facts, w *Want, found string) Result {
-	_, next, _ := f.nextSELinux()
+func judgePolicy(f *facts.Facts, w *Want, found string) Result {
+	_, next, _ := f.NextSELinux()
 	stray := strayLabels(f, w)
 	switch {
 	case f.Security.SELinux == "enforcing" && len(stray) > 0:
 		return Result{Fail, strings.Join(stray, ", "), "the labels of the policy, such as container_var_lib_t or var_lib_t",
 			"run restorecon -Rv DIRECTORY; for a directory outside of /var/lib run semanage fcontext -a -e /var/lib/kubelet DIRECTORY before (with the usual path), because the policy does not know it"}
-	case f.installed(containerPolicy) == nil && !slices.Contains(w.Packages, containerPolicy):
+	case f.Installed(containerPolicy) == nil && !slices.Contains(w.Packages, containerPolicy):
 		return Result{Fail, found + ", without " + containerPolicy, containerPolicy, "add " + containerPolicy + " to packages.install and create the bundle again; keep SELinux enforcing"}
 	case next != "enforcing":
 		return Result{Warn, found, "enforcing, now and after the next boot", "set SELINUX=enforcing in /etc/selinux/config, and remove selinux=0 and enforcing=0 from the kernel command line; otherwise files that the next boot writes can lack labels"}
-	case f.installed(containerPolicy) != nil:
+	case f.Installed(containerPolicy) != nil:
 		return pass("%s, with %s", found, containerPolicy)
 	default:
 		return pass("%s; the bundle has %s", found, containerPolicy)
 	}
 }
 
-// nextSELinux returns the mode now and at the next boot, with the source. Facts of an older survey
-// have no next mode: then it is the mode now.
-func (f *Facts) nextSELinux() (now, next, from string) {
-	now = f.Security.SELinux
-	if f.Boot.SELinux.Mode == "" {
-		return now, now, ""
-	}
-	cmdline, entry := f.nextCmdline()
-	next, from = f.Boot.SELinux.Next(cmdline, entry)
-	return now, next, from
-}
-
 // otherPolicy reports whether the policy is not the one that container-selinux extends.
-func otherPolicy(f *Facts) bool {
+func otherPolicy(f *facts.Facts) bool {
 	kind := f.Boot.SELinux.Type
 	return kind != "" && kind != "targeted"
 }

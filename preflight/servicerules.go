@@ -5,18 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/unitfile"
 )
-
-// confDirs are the directories of drop-ins for a file in /etc/systemd: "system.conf".
-func confDirs(name string) []string {
-	return []string{"usr/lib/systemd/" + name + ".d", "usr/local/lib/systemd/" + name + ".d", "run/systemd/" + name + ".d", "etc/systemd/" + name + ".d"}
-}
-
-// mainConfs are the possible main files; systemd reads the last one that exists.
-func mainConfs(name string) []string {
-	return []string{"usr/lib/systemd/" + name, "run/systemd/" + name, "etc/systemd/" + name}
-}
 
 var serviceRules = Check{
 	ID: "service-drop-ins", Title: "systemd's drop-ins leave the node's services their rights", Source: "systemd.exec(5); systemd.unit(5): drop-ins for all services",
@@ -24,11 +15,11 @@ var serviceRules = Check{
 	Needs:  []string{"unitFiles"}, Run: judgeServiceRules,
 }
 
-func judgeServiceRules(f *Facts, w *Want) Result {
+func judgeServiceRules(f *facts.Facts, w *Want) Result {
 	runtime := w.runtimeUnit()
 	units := map[string][]unitfile.Placed{"systemd": unitfile.Order(f.UnitFiles, "Manager", "systemd")}
 	for _, unit := range []string{"kubelet", runtime} {
-		units[unit] = f.settingsOf(unit)
+		units[unit] = f.SettingsOf(unit)
 	}
 	status := Pass
 	var found, resets []string

@@ -3,6 +3,8 @@ package preflight
 import (
 	"fmt"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var siteRegistry = Check{
@@ -12,7 +14,7 @@ var siteRegistry = Check{
 	Run:    judgeSiteRegistry,
 }
 
-func judgeSiteRegistry(f *Facts, w *Want) Result {
+func judgeSiteRegistry(f *facts.Facts, w *Want) Result {
 	if w.SiteRegistry == "" {
 		return skipped("the nodes pull images from the cluster's own registries")
 	}

@@ -2,51 +2,15 @@ package preflight
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 
 	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight/facts"
 )
-
-// SwapArea is an active swap device or file.
-type SwapArea struct {
-	Path string `yaml:"path" json:"path"`
-	Size int64  `yaml:"size" json:"size"`
-}
-
-func readSwap(_ context.Context, r reader, f *Facts) error {
-	text, err := r.optional("proc/swaps") // absent in a kernel without swap
-	if err != nil {
-		return err
-	}
-	f.Swap, err = parseSwaps(text)
-	return err
-}
-
-// parseSwaps reads /proc/swaps: a heading line, then path, type, size in KiB, …
-func parseSwaps(text string) ([]SwapArea, error) {
-	var areas []SwapArea
-	for i, line := range strings.Split(text, "\n") {
-		words := strings.Fields(line)
-		if i == 0 || len(words) == 0 {
-			continue
-		}
-		if len(words) < 3 {
-			return nil, fmt.Errorf("parse /proc/swaps: %q", line)
-		}
-		kib, err := strconv.ParseInt(words[2], 10, 53)
-		if err != nil {
-			return nil, fmt.Errorf("parse /proc/swaps: %w", err)
-		}
-		areas = append(areas, SwapArea{words[0], kib * 1024})
-	}
-	return areas, nil
-}
 
 var swap = Check{
 	ID: "swap", Title: "Swap is off", Source: "kubeadm Swap; kubelet failSwapOn; fstab(5), systemd.swap(5), zram-generator.conf(5)",
@@ -54,13 +18,13 @@ var swap = Check{
 	Needs:  []string{"swap", "bootSwap"}, Run: judgeSwap,
 }
 
-func judgeSwap(f *Facts, w *Want) Result {
+func judgeSwap(f *facts.Facts, w *Want) Result {
 	var active []string
 	for _, a := range f.Swap {
 		active = append(active, fmt.Sprintf("%s (%s)", a.Path, ui.Size(a.Size)))
 	}
 	now := strings.Join(active, ", ")
-	cmdline, from := f.nextCmdline()
+	cmdline, from := f.NextCmdline()
 	sure, maybe := nextboot.SwapsAt(f.Boot.Swap, f.Systemd, cmdline, from)
 	if w.SwapOff {
 		sure, maybe = slices.DeleteFunc(sure, stepDisables), slices.DeleteFunc(maybe, stepDisables)
@@ -93,11 +57,11 @@ func swapNames(swaps []nextboot.Swap) string {
 	return strings.Join(names, ", ")
 }
 
-func swapFix(f *Facts, w *Want, next []nextboot.Swap) string {
+func swapFix(f *facts.Facts, w *Want, next []nextboot.Swap) string {
 	var fix []string
 	if !w.SwapOff {
 		fix = append(fix, "set hostSettings.swap: disable in airgap.yaml and create the bundle again, so that install turns swap off; or run swapoff -a and remove the swap lines from /etc/fstab")
-		if slices.ContainsFunc(f.Swap, func(a SwapArea) bool { return strings.HasPrefix(a.Path, "/dev/zram") }) || usesZram(next) {
+		if slices.ContainsFunc(f.Swap, func(a facts.SwapArea) bool { return strings.HasPrefix(a.Path, "/dev/zram") }) || usesZram(next) {
 			fix = append(fix, "remove zram-generator-defaults")
 		}
 	}

@@ -3,22 +3,19 @@ package preflight
 import (
 	"context"
 	"net/netip"
-	"os/exec"
-	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"airgap.dev/airgap/internal/sysctld"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestParametersAtTheNextBoot: recorded hosts whose kernel parameters change with the next boot.
 func TestParametersAtTheNextBoot(t *testing.T) {
 	flannel := Want{
 		NodeAddress: "10.20.0.11", Network: network("flannel"), SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls(),
-		Sysctls: []BootSysctl{{forwardingParameter, 1, false}, {defaultForwardingParameter, 1, false}, {"fs.inotify.max_user_instances", 8192, true}},
+		Sysctls: []BootSysctl{{facts.ForwardingParameter, 1, false}, {facts.DefaultForwardingParameter, 1, false}, {"fs.inotify.max_user_instances", 8192, true}},
 	}
 	cilium := flannel
 	cilium.Network = native("cilium")
@@ -72,83 +69,58 @@ func TestParametersAtTheNextBoot(t *testing.T) {
 	}
 }
 
-// TestSurveyedProfiles: the filter of the script keeps the lines of a tuned profile that set kernel
-// parameters, and their numbers.
-func TestSurveyedProfiles(t *testing.T) {
-	script, err := SurveyScript()
-	require.NoError(t, err)
-	var filter string
-	for line := range strings.Lines(string(script)) {
-		if strings.HasPrefix(line, "profile()") {
-			filter = line
-		}
-	}
-	const text = "#\n# x\n\n[main]\nsummary=TOKEN\ninclude = a\n[variables]\nisolated=1\n[ours]\ntype=sysctl\n kernel.panic = 5\n[sysfs]\n/sys/x/y.z=TOKEN\n[script]\nscript=TOKEN\n"
-	cmd := exec.Command("sh", "-c", filter+"profile")
-	cmd.Stdin = strings.NewReader(text)
-	kept, err := cmd.Output()
-	require.NoError(t, err)
-	assert.NotContains(t, string(kept), "TOKEN")
-	for _, profile := range []string{text, string(kept)} {
-		b, err := sysctld.Read(fstest.MapFS{
-			"etc/tuned/active_profile": {Data: []byte("p")}, "usr/lib/tuned/p/tuned.conf": {Data: []byte(profile)}, "usr/lib/tuned/a/tuned.conf": {Data: []byte("[sysctl]\nvm.swappiness=1\n")},
-		})
-		require.NoError(t, err)
-		panicking, _ := b.Of("kernel.panic")
-		swappiness, _ := b.Of("vm.swappiness")
-		assert.Equal(t, []sysctld.Setting{{Key: "kernel.panic", Value: "5", File: "/usr/lib/tuned/p/tuned.conf", Line: 11}, {Key: "vm.swappiness", Value: "1", File: "/usr/lib/tuned/a/tuned.conf", Line: 2}},
-			[]sysctld.Setting{panicking, swappiness})
-	}
-}
-
 // TestNowAndAtTheNextBoot: a value that was changed by hand, and one in a file that is not applied yet,
 // have different findings.
 func TestNowAndAtTheNextBoot(t *testing.T) {
-	links := []Link{
+	links := []facts.Link{
 		{Name: "e0", Addresses: []netip.Prefix{netip.MustParsePrefix("10.0.0.1/24")}},
 		{Name: "e1.7", Addresses: []netip.Prefix{netip.MustParsePrefix("10.1.0.1/24")}},
 	}
-	set := func(name, now, boot, file, key string) Sysctl {
-		return Sysctl{Name: name, Value: now, Boot: boot, File: "/etc/sysctl.d/" + file, Line: 2, Key: key}
+	set := func(name, now, boot, file, key string) facts.Sysctl {
+		return facts.Sysctl{Name: name, Value: now, Boot: boot, File: "/etc/sysctl.d/" + file, Line: 2, Key: key}
 	}
-	facts := func(now int, sysctls ...Sysctl) *Facts {
-		return &Facts{Links: links, Filtering: []Filtering{{"all", now, 0, 0}}, Sysctls: append(sysctls, Sysctl{Name: forwardingParameter, Value: "1"})}
+	gathered := func(now int, sysctls ...facts.Sysctl) *facts.Facts {
+		return &facts.Facts{Links: links, Filtering: []facts.Filtering{{Link: "all", RPFilter: now, ARPFilter: 0, ARPIgnore: 0}},
+			Sysctls: append(sysctls, facts.Sysctl{Name: facts.ForwardingParameter, Value: "1"})}
 	}
 	node := Want{NodeAddress: "10.0.0.1", SysctlFile: "/etc/sysctl.d/90-ours.conf", KubeletSysctls: kubeletSysctls()}
 	calico := node
 	calico.Network = network("calico")
 	const forAll, glob = "net.ipv4.conf.all.rp_filter", "net.ipv4.conf.*.forwarding"
 	runChecks(t, []checkTest{
-		{"strict in a file, loose by hand", rpFilter, facts(2, set(forAll, "", "1", "a.conf", "")),
+		{"strict in a file, loose by hand", rpFilter, gathered(2, set(forAll, "", "1", "a.conf", "")),
 			node, Warn, "from the next boot on strict on e0, e1.7 (/etc/sysctl.d/a.conf:2 sets net.ipv4.conf.all.rp_filter = 1)"},
-		{"loose in a file, strict by hand", rpFilter, facts(1, set(forAll, "", "2", "a.conf", "")),
+		{"loose in a file, strict by hand", rpFilter, gathered(1, set(forAll, "", "2", "a.conf", "")),
 			node, Warn, "strict on e0, e1.7 now, although /etc/sysctl.d/a.conf:2 sets net.ipv4.conf.all.rp_filter = 2 at every boot"},
-		{"strict by hand", rpFilter, facts(1), node, Warn, "strict on e0, e1.7"},
-		{"strict now and in a file", rpFilter, facts(1, set(forAll, "", "1", "a.conf", "")), node, Warn, "strict on e0, e1.7 (/etc/sysctl.d/a.conf:2"},
-		{"calico, loose for all in a file", rpFilter, facts(0, set(forAll, "", "2", "a.conf", "")), calico, Fail, "from the next boot on loose for all links (/etc/sysctl.d/a.conf:2"},
-		{"a VLAN in a file", rpFilter, facts(0, set("net.ipv4.conf.e1/7.rp_filter", "", "1", "a.conf", "")), node, Warn, "strict on e1.7 (/etc/sysctl.d/a.conf:2 sets net.ipv4.conf.e1/7.rp_filter = 1)"},
-		{"ARP in a file", arpSysctl, facts(0, set("net.ipv4.conf.all.arp_ignore", "", "2", "a.conf", "")), node, Warn, "from the next boot on arp_ignore = 2 on e0, arp_ignore = 2 on e1.7 (/etc/"},
+		{"strict by hand", rpFilter, gathered(1), node, Warn, "strict on e0, e1.7"},
+		{"strict now and in a file", rpFilter, gathered(1, set(forAll, "", "1", "a.conf", "")), node, Warn, "strict on e0, e1.7 (/etc/sysctl.d/a.conf:2"},
+		{"calico, loose for all in a file", rpFilter, gathered(0, set(forAll, "", "2", "a.conf", "")), calico, Fail, "from the next boot on loose for all links (/etc/sysctl.d/a.conf:2"},
+		{"a VLAN in a file", rpFilter, gathered(0, set("net.ipv4.conf.e1/7.rp_filter", "", "1", "a.conf", "")), node, Warn, "strict on e1.7 (/etc/sysctl.d/a.conf:2 sets net.ipv4.conf.e1/7.rp_filter = 1)"},
+		{"ARP in a file", arpSysctl, gathered(0, set("net.ipv4.conf.all.arp_ignore", "", "2", "a.conf", "")), node, Warn, "from the next boot on arp_ignore = 2 on e0, arp_ignore = 2 on e1.7 (/etc/"},
 
-		{"the node's interface is off", ipForward, facts(0, set("net.ipv4.conf.e0.forwarding", "1", "0", "10-a.conf", "")),
+		{"the node's interface is off", ipForward, gathered(0, set("net.ipv4.conf.e0.forwarding", "1", "0", "10-a.conf", "")),
 			node, Fail, "/etc/sysctl.d/10-a.conf:2 sets net.ipv4.conf.e0.forwarding = 0 at every boot: off for e0"},
-		{"another interface is off", ipForward, facts(0, set("net.ipv4.conf.e1/7.forwarding", "1", "0", "10-a.conf", "")), node, Warn, "off for e1.7"},
-		{"a glob before install's file", ipForward, facts(0, set("net.ipv4.conf.e0.forwarding", "1", "0", "10-a.conf", glob)), node, Pass, "1"},
-		{"a glob after install's file", ipForward, facts(0, set("net.ipv4.conf.cni0.forwarding", "", "0", "99-a.conf", glob)), node, Fail, "sets " + glob + " = 0 at every boot: off for cni0"},
-		{"the default before install's file", ipForward, facts(0, set(defaultForwardingParameter, "0", "0", "10-a.conf", "")), node, Pass,
+		{"another interface is off", ipForward, gathered(0, set("net.ipv4.conf.e1/7.forwarding", "1", "0", "10-a.conf", "")), node, Warn, "off for e1.7"},
+		{"a glob before install's file", ipForward, gathered(0, set("net.ipv4.conf.e0.forwarding", "1", "0", "10-a.conf", glob)), node, Pass, "1"},
+		{"a glob after install's file", ipForward, gathered(0, set("net.ipv4.conf.cni0.forwarding", "", "0", "99-a.conf", glob)), node, Fail, "sets " + glob + " = 0 at every boot: off for cni0"},
+		{"the default before install's file", ipForward, gathered(0, set(facts.DefaultForwardingParameter, "0", "0", "10-a.conf", "")), node, Pass,
 			"1, but /etc/sysctl.d/10-a.conf:2 sets net.ipv4.conf.default.forwarding = 0 at every boot; install sets it to 1 in a later file"},
-		{"the default by hand", ipForward, facts(0, Sysctl{Name: defaultForwardingParameter, Value: "0"}), node, Pass, "1, but 0 for new interfaces; install sets"},
-		{"off in an earlier file", ipForward, &Facts{Sysctls: []Sysctl{set(forwardingParameter, "1", "0", "a.conf", "")}}, Want{SysctlFile: "/etc/sysctl.d/z.conf"}, Pass,
+		{"the default by hand", ipForward, gathered(0, facts.Sysctl{Name: facts.DefaultForwardingParameter, Value: "0"}), node, Pass, "1, but 0 for new interfaces; install sets"},
+		{"off in an earlier file", ipForward, &facts.Facts{Sysctls: []facts.Sysctl{set(facts.ForwardingParameter, "1", "0", "a.conf", "")}}, Want{SysctlFile: "/etc/sysctl.d/z.conf"}, Pass,
 			"1 now, and /etc/sysctl.d/a.conf:2 sets net.ipv4.ip_forward = 0 at every boot; install sets it to 1 in a later file"},
-		{"the default after install's file", ipForward, facts(0, set(defaultForwardingParameter, "0", "0", "net.conf", "")),
-			node, Fail, "/etc/sysctl.d/net.conf:2 sets " + defaultForwardingParameter + " = 0 at every boot: the"},
+		{"the default after install's file", ipForward, gathered(0, set(facts.DefaultForwardingParameter, "0", "0", "net.conf", "")),
+			node, Fail, "/etc/sysctl.d/net.conf:2 sets " + facts.DefaultForwardingParameter + " = 0 at every boot: the"},
 
-		{"forwarding by hand", ipForward, &Facts{Sysctls: []Sysctl{set(forwardingParameter, "0", "1", "a.conf", "")}}, node, Pass, "0 now, although /etc/sysctl.d/a.conf:2 sets net.ipv4.ip_forward = 1"},
-		{"few connections from the next boot on", conntrack, facts(0, set("net.netfilter.nf_conntrack_max", "262144", "65536", "a.conf", "")), node, Warn, "262144 now, but /etc/sysctl.d/a.conf:2 sets"},
-		{"few processes from the next boot on", limits, facts(0, set("kernel.threads-max", "100000", "1000", "a.conf", "")), node, Warn, "/etc/sysctl.d/a.conf:2 sets kernel.threads-max = 1000"},
-		{"locked later, all built in", modulesLocked, &Facts{Modules: all(BuiltIn, nil), Sysctls: []Sysctl{set(lockedParameter, "0", "1", "a.conf", "")}}, node, Pass, "all required modules are built in"},
-		{"the kernel's command line", kernelDefaults, &Facts{Sysctls: []Sysctl{{Name: "kernel.panic", Boot: "0", File: "/proc/cmdline"}}}, node, Pass, "no file"},
-		{"tuned, which applies the files again", kernelDefaults, &Facts{Sysctls: []Sysctl{{Name: "kernel.panic", Boot: "0", File: "/usr/lib/tuned/a/tuned.conf"}}}, node, Pass, "no file"},
-		{"tuned, which does not", kernelDefaults, &Facts{Tuned: Tuned{"a", true}, Sysctls: []Sysctl{{Name: "kernel.panic", Boot: "0", File: "/usr/lib/tuned/a/tuned.conf", Line: 3}}}, node, Fail,
+		{"forwarding by hand", ipForward, &facts.Facts{Sysctls: []facts.Sysctl{set(facts.ForwardingParameter, "0", "1", "a.conf", "")}}, node, Pass,
+			"0 now, although /etc/sysctl.d/a.conf:2 sets net.ipv4.ip_forward = 1"},
+		{"few connections from the next boot on", conntrack, gathered(0, set("net.netfilter.nf_conntrack_max", "262144", "65536", "a.conf", "")), node, Warn, "262144 now, but /etc/sysctl.d/a.conf:2 sets"},
+		{"few processes from the next boot on", limits, gathered(0, set("kernel.threads-max", "100000", "1000", "a.conf", "")), node, Warn, "/etc/sysctl.d/a.conf:2 sets kernel.threads-max = 1000"},
+		{"locked later, all built in", modulesLocked, &facts.Facts{Modules: all(facts.BuiltIn, nil), Sysctls: []facts.Sysctl{set(facts.LockedParameter, "0", "1", "a.conf", "")}}, node, Pass,
+			"all required modules are built in"},
+		{"the kernel's command line", kernelDefaults, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "kernel.panic", Boot: "0", File: "/proc/cmdline"}}}, node, Pass, "no file"},
+		{"tuned, which applies the files again", kernelDefaults, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "kernel.panic", Boot: "0", File: "/usr/lib/tuned/a/tuned.conf"}}}, node, Pass, "no file"},
+		{"tuned, which does not", kernelDefaults, &facts.Facts{Tuned: facts.Tuned{Profile: "a", LeavesSysctls: true},
+			Sysctls: []facts.Sysctl{{Name: "kernel.panic", Boot: "0", File: "/usr/lib/tuned/a/tuned.conf", Line: 3}}}, node, Fail,
 			"/usr/lib/tuned/a/tuned.conf:3 sets kernel.panic = 0"},
 	})
 }

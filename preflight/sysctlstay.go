@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // BootSysctl is a kernel parameter that the installation sets, now and at every boot.
@@ -14,7 +16,7 @@ type BootSysctl struct {
 }
 
 // overriddenBy reports whether a file overrides the parameter at every boot.
-func (b BootSysctl) overriddenBy(s Sysctl, f *Facts, w *Want) bool {
+func (b BootSysctl) overriddenBy(s facts.Sysctl, f *facts.Facts, w *Want) bool {
 	if !overrides(s, f, w, strconv.Itoa(b.Value)) {
 		return false
 	}
@@ -30,13 +32,13 @@ var inotify = Check{
 	Needs:  []string{"sysctls", "tuned"}, Run: judgeInotify,
 }
 
-func judgeInotify(f *Facts, w *Want) Result {
+func judgeInotify(f *facts.Facts, w *Want) Result {
 	var found []string
 	for _, b := range w.Sysctls {
 		if !strings.HasPrefix(b.Name, inotifyPrefix) {
 			continue
 		}
-		s := f.sysctl(b.Name)
+		s := f.Sysctl(b.Name)
 		if b.overriddenBy(s, f, w) {
 			return overridden(s, strconv.Itoa(b.Value))
 		}
@@ -55,13 +57,13 @@ var sysctlOverride = Check{
 }
 
 // judgeOverrides skips the parameters that other checks cover.
-func judgeOverrides(f *Facts, w *Want) Result {
-	own := []string{forwardingParameter, defaultForwardingParameter, "net.bridge.bridge-nf-call-iptables"}
+func judgeOverrides(f *facts.Facts, w *Want) Result {
+	own := []string{facts.ForwardingParameter, facts.DefaultForwardingParameter, "net.bridge.bridge-nf-call-iptables"}
 	var lost []string
 	for _, b := range w.Sysctls {
 		_, kubelets := w.KubeletSysctls[b.Name]
-		if s := f.sysctl(b.Name); !kubelets && !slices.Contains(own, b.Name) && !strings.HasPrefix(b.Name, inotifyPrefix) && b.overriddenBy(s, f, w) {
-			lost = append(lost, s.line())
+		if s := f.Sysctl(b.Name); !kubelets && !slices.Contains(own, b.Name) && !strings.HasPrefix(b.Name, inotifyPrefix) && b.overriddenBy(s, f, w) {
+			lost = append(lost, s.Setting())
 		}
 	}
 	switch {

@@ -2,20 +2,22 @@ package preflight
 
 import (
 	"testing"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // volume is a host with one more file system, and the line of fstab for it.
-func volume(mount, source string, lines ...BootMount) *Facts {
-	f := &Facts{Filesystems: []Filesystem{{Path: "/", Mount: "/", Device: "8:1"}, {Path: mount, Mount: mount, Device: "8:17", Source: source, Disk: kernelName(nil, source)}}}
+func volume(mount, source string, lines ...facts.BootMount) *facts.Facts {
+	f := &facts.Facts{Filesystems: []facts.Filesystem{{Path: "/", Mount: "/", Device: "8:1"}, {Path: mount, Mount: mount, Device: "8:17", Source: source, Disk: facts.KernelName(nil, source)}}}
 	for i, m := range lines {
-		lines[i].Device = kernelName(nil, m.Spec)
+		lines[i].Device = facts.KernelName(nil, m.Spec)
 	}
-	f.BootMounts = BootMounts{Surveyed: true, Mounts: lines}
+	f.BootMounts = facts.BootMounts{Surveyed: true, Mounts: lines}
 	return f
 }
 
-func line(spec, mount string, options ...string) BootMount {
-	return BootMount{FstabEntry: FstabEntry{File: "/etc/fstab", Line: 7, Spec: spec, Mount: mount, Type: "xfs", Options: options}}
+func line(spec, mount string, options ...string) facts.BootMount {
+	return facts.BootMount{FstabEntry: facts.FstabEntry{File: "/etc/fstab", Line: 7, Spec: spec, Mount: mount, Type: "xfs", Options: options}}
 }
 
 func TestBootMounts(t *testing.T) {
@@ -25,8 +27,8 @@ func TestBootMounts(t *testing.T) {
 	later, optional := line("UUID=1", "/var/lib/etcd"), line("UUID=1", "/var/lib/etcd")
 	later.Later, optional.Optional, later.Unit, optional.Unit = true, true, true, true
 	linked := volume("/data", "/dev/sdb1")
-	linked.Targets = []Target{{etcdPath, "/data/etcd"}}
-	linked.Filesystems = append(linked.Filesystems, Filesystem{Path: etcdPath, Mount: "/data", Source: "/dev/sdb1"})
+	linked.Targets = []facts.Target{{Path: facts.EtcdPath, Target: "/data/etcd"}}
+	linked.Filesystems = append(linked.Filesystems, facts.Filesystem{Path: facts.EtcdPath, Mount: "/data", Source: "/dev/sdb1"})
 	parent := volume("/var/lib/etcd", "/dev/sdb1", line("UUID=9", "/var"))
 	container := volume("/var/lib/etcd", "/dev/sdb1")
 	container.BootMounts.Container = "systemd-nspawn"
@@ -50,54 +52,56 @@ func TestBootMounts(t *testing.T) {
 		{"a unit that no target starts", bootMounts, volume("/var/lib/etcd", "/dev/dm-1", later), cp, Warn, "no target that starts the unit"},
 		{"a unit that multi-user.target wants", bootMounts, volume("/var/lib/etcd", "/dev/dm-1", optional), cp, Warn, "no target that needs the unit"},
 		{"a container", bootMounts, container, cp, Skip, "systemd-nspawn"},
-		{"an old survey", bootMounts, &Facts{Filesystems: parent.Filesystems}, cp, Skip, "older airgap"},
-		{"unread fstab", bootMounts, &Facts{Unknown: []Unknown{{"bootMounts", "open etc/fstab: permission denied"}}}, cp, Error, "permission denied"},
+		{"an old survey", bootMounts, &facts.Facts{Filesystems: parent.Filesystems}, cp, Skip, "older airgap"},
+		{"unread fstab", bootMounts, &facts.Facts{Unknown: []facts.Unknown{{Fact: "bootMounts", Reason: "open etc/fstab: permission denied"}}}, cp, Error, "permission denied"},
 
-		{"no link", dataLinks, &Facts{Targets: []Target{{"/tmp", "/scratch"}}}, cp, Pass, "none"},
-		{"the kubelet's", dataLinks, &Facts{Targets: []Target{{kubeletPath, "/data/kubelet"}}}, cp, Fail, "/var/lib/kubelet is /data/kubelet"},
-		{"the runtime's", dataLinks, &Facts{Targets: []Target{{containerdPath, "/data/c"}}}, cp, Warn, "/var/lib/containerd is /data/c"},
-		{"links unread", dataLinks, &Facts{Unknown: []Unknown{{"targets", "realpath: deadline exceeded"}}}, cp, Error, "deadline"},
+		{"no link", dataLinks, &facts.Facts{Targets: []facts.Target{{Path: "/tmp", Target: "/scratch"}}}, cp, Pass, "none"},
+		{"the kubelet's", dataLinks, &facts.Facts{Targets: []facts.Target{{Path: facts.KubeletPath, Target: "/data/kubelet"}}}, cp, Fail, "/var/lib/kubelet is /data/kubelet"},
+		{"the runtime's", dataLinks, &facts.Facts{Targets: []facts.Target{{Path: facts.ContainerdPath, Target: "/data/c"}}}, cp, Warn, "/var/lib/containerd is /data/c"},
+		{"links unread", dataLinks, &facts.Facts{Unknown: []facts.Unknown{{Fact: "targets", Reason: "realpath: deadline exceeded"}}}, cp, Error, "deadline"},
 	})
 }
 
 func TestDirectories(t *testing.T) {
-	dirs := func(list ...Directory) *Facts {
-		return &Facts{Directories: list, Security: Security{SELinux: "enforcing"}, Packages: []Package{{Name: "container-selinux"}}}
+	dirs := func(list ...facts.Directory) *facts.Facts {
+		return &facts.Facts{Directories: list, Security: facts.Security{SELinux: "enforcing"}, Packages: []facts.Package{{Name: "container-selinux"}}}
 	}
 	registry := Want{Roles: []Role{Registry, ControlPlane}}
-	usual := Directory{Path: "/var", Mode: "drwxr-xr-x.", Label: "system_u:object_r:var_t:s0"}
+	usual := facts.Directory{Path: "/var", Mode: "drwxr-xr-x.", Label: "system_u:object_r:var_t:s0"}
 	runChecks(t, []checkTest{
 		{"open", parentDirs, dirs(usual), registry, Pass, "all users"},
-		{"sticky", parentDirs, dirs(Directory{Path: "/var", Mode: "drwxrwxrwt"}), registry, Pass, "all users"},
-		{"closed", parentDirs, dirs(Directory{Path: "/var", Mode: "drwxr-x---.", Owner: "root", Group: "root"}), registry, Fail, "/var is drwxr-x---. root:root"},
-		{"sticky without x", parentDirs, dirs(Directory{Path: "/var", Mode: "drwxrwxrwT."}), registry, Fail, "/var"},
-		{"closed, with an ACL", parentDirs, dirs(Directory{Path: "/var/lib", Mode: "drwxr-x---+"}), registry, Warn, "with an ACL"},
-		{"airgap's own", parentDirs, dirs(Directory{Path: "/var/lib/airgap", Mode: "drwxr-x---", Group: "airgap"}), registry, Pass, "all users"},
-		{"no registry", parentDirs, dirs(Directory{Path: "/var", Mode: "drwx------"}), Want{}, Skip, "no role"},
+		{"sticky", parentDirs, dirs(facts.Directory{Path: "/var", Mode: "drwxrwxrwt"}), registry, Pass, "all users"},
+		{"closed", parentDirs, dirs(facts.Directory{Path: "/var", Mode: "drwxr-x---.", Owner: "root", Group: "root"}), registry, Fail, "/var is drwxr-x---. root:root"},
+		{"sticky without x", parentDirs, dirs(facts.Directory{Path: "/var", Mode: "drwxrwxrwT."}), registry, Fail, "/var"},
+		{"closed, with an ACL", parentDirs, dirs(facts.Directory{Path: "/var/lib", Mode: "drwxr-x---+"}), registry, Warn, "with an ACL"},
+		{"airgap's own", parentDirs, dirs(facts.Directory{Path: "/var/lib/airgap", Mode: "drwxr-x---", Group: "airgap"}), registry, Pass, "all users"},
+		{"no registry", parentDirs, dirs(facts.Directory{Path: "/var", Mode: "drwx------"}), Want{}, Skip, "no role"},
 		{"labels", selinux, dirs(usual), registry, Pass, "enforcing, with"},
-		{"a new disk", selinux, dirs(Directory{Path: etcdPath, Label: "system_u:object_r:unlabeled_t:s0"}), registry, Fail, "/var/lib/etcd is system_u:object_r:unlabeled_t:s0"},
-		{"below a new disk", selinux, dirs(Directory{Path: "/var/lib", Label: "system_u:object_r:unlabeled_t:s0"}), registry, Fail, "/var/lib is"},
-		{"a foreign parent", selinux, dirs(Directory{Path: "/var/lib", Label: "system_u:object_r:default_t:s0"}), registry, Pass, ""},
-		{"permissive", selinux, &Facts{Security: Security{SELinux: "permissive"}, Directories: []Directory{{Path: etcdPath, Label: "a:b:unlabeled_t:s0"}}}, registry, Pass, "permissive"},
+		{"a new disk", selinux, dirs(facts.Directory{Path: facts.EtcdPath, Label: "system_u:object_r:unlabeled_t:s0"}), registry, Fail, "/var/lib/etcd is system_u:object_r:unlabeled_t:s0"},
+		{"below a new disk", selinux, dirs(facts.Directory{Path: "/var/lib", Label: "system_u:object_r:unlabeled_t:s0"}), registry, Fail, "/var/lib is"},
+		{"a foreign parent", selinux, dirs(facts.Directory{Path: "/var/lib", Label: "system_u:object_r:default_t:s0"}), registry, Pass, ""},
+		{"permissive", selinux, &facts.Facts{Security: facts.Security{SELinux: "permissive"}, Directories: []facts.Directory{{Path: facts.EtcdPath, Label: "a:b:unlabeled_t:s0"}}}, registry, Pass,
+			"permissive"},
 	})
 }
 
 func TestSpaceOfVolumes(t *testing.T) {
-	fsys := func(path string, size, free int64) Filesystem {
-		return Filesystem{Path: path, Mount: path, Device: path, Size: size * gigabyte, Free: free * gigabyte}
+	fsys := func(path string, size, free int64) facts.Filesystem {
+		return facts.Filesystem{Path: path, Mount: path, Device: path, Size: size * gigabyte, Free: free * gigabyte}
 	}
-	disks := func(more ...Filesystem) *Facts {
-		return &Facts{Filesystems: append([]Filesystem{fsys("/", 400, 300)}, more...)}
+	disks := func(more ...facts.Filesystem) *facts.Facts {
+		return &facts.Facts{Filesystems: append([]facts.Filesystem{fsys("/", 400, 300)}, more...)}
 	}
-	xfsOf := func(all ...XFS) *Facts {
-		return &Facts{Filesystems: []Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: all}
+	xfsOf := func(all ...facts.XFS) *facts.Facts {
+		return &facts.Facts{Filesystems: []facts.Filesystem{{Path: "/", Device: "8:1", Type: "xfs"}}, XFS: all}
 	}
-	stale := Filesystem{Path: etcdPath, Mount: etcdPath, Device: "0:60", Unknown: "/var/lib/etcd: df: Stale file handle"}
+	stale := facts.Filesystem{Path: facts.EtcdPath, Mount: facts.EtcdPath, Device: "0:60", Unknown: "/var/lib/etcd: df: Stale file handle"}
 	busy := Want{LogBytes: 6 * gigabyte, PackageBytes: gigabyte}
 	runChecks(t, []checkTest{
-		{"a small /var/log", diskSpace, disks(Filesystem{Path: logPath, Mount: logPath, Device: "l", Size: gigabyte, Free: gigabyte - 1}), busy, Fail, "free on /var/log (container logs), 1.0 GB needed"},
-		{"logs of all pods", diskSpace, disks(fsys(logPath, 4, 4)), busy, Warn, "4.0 GB free on /var/log (container logs), 6.0 GB recommended"},
-		{"fewer logs at this site", diskSpace, disks(fsys(logPath, 4, 4)), Want{LogBytes: 6 * gigabyte, Site: site("disk-space", "logsWarn", "2GB")}, Pass, "/var/log"},
+		{"a small /var/log", diskSpace, disks(facts.Filesystem{Path: facts.LogPath, Mount: facts.LogPath, Device: "l", Size: gigabyte, Free: gigabyte - 1}), busy, Fail,
+			"free on /var/log (container logs), 1.0 GB needed"},
+		{"logs of all pods", diskSpace, disks(fsys(facts.LogPath, 4, 4)), busy, Warn, "4.0 GB free on /var/log (container logs), 6.0 GB recommended"},
+		{"fewer logs at this site", diskSpace, disks(fsys(facts.LogPath, 4, 4)), Want{LogBytes: 6 * gigabyte, Site: site("disk-space", "logsWarn", "2GB")}, Pass, "/var/log"},
 		{"a full /usr", diskSpace, disks(fsys("/usr", 10, 3)), busy, Fail, "3.0 GB free on /usr (packages), 3.5 GB needed"},
 		{"/usr is used to 90 percent", diskSpace, disks(fsys("/usr", 100, 10)), busy, Pass, "10.0 GB free on /usr"},
 		{"a full /opt", diskSpace, disks(fsys("/opt", 10, 0)), busy, Fail, "free on /opt (runtime)"},
@@ -109,18 +113,19 @@ func TestSpaceOfVolumes(t *testing.T) {
 		{"no inodes of etcd", inodes, disks(stale), Want{Roles: []Role{ControlPlane}}, Error, "Stale"},
 		{"the type is known", fsType, disks(stale), Want{Roles: []Role{ControlPlane}}, Pass, ""},
 
-		{"xfs_info fails for another disk", xfsType, xfsOf(XFS{Device: "8:9", Unknown: "xfs_info: I/O error"}, XFS{Device: "8:1", Ftype: true}), Want{}, Pass, "ftype=1"},
-		{"xfs_info fails for this disk", xfsType, xfsOf(XFS{Device: "8:1", Unknown: "xfs_info: I/O error"}), Want{}, Error, "I/O error"},
-		{"read-only /usr", mountNoexec, disks(Filesystem{Path: "/usr", Mount: "/usr", Options: []string{"ro"}}), Want{}, Fail, "read-only: /usr (/usr)"},
-		{"read-only /usr/local", mountNoexec, disks(Filesystem{Path: "/usr/local", Mount: "/usr/local", Options: []string{"nodev", "ro"}}), Want{}, Fail, "/usr/local"},
+		{"xfs_info fails for another disk", xfsType, xfsOf(facts.XFS{Device: "8:9", Unknown: "xfs_info: I/O error"}, facts.XFS{Device: "8:1", Ftype: true}), Want{}, Pass, "ftype=1"},
+		{"xfs_info fails for this disk", xfsType, xfsOf(facts.XFS{Device: "8:1", Unknown: "xfs_info: I/O error"}), Want{}, Error, "I/O error"},
+		{"read-only /usr", mountNoexec, disks(facts.Filesystem{Path: "/usr", Mount: "/usr", Options: []string{"ro"}}), Want{}, Fail, "read-only: /usr (/usr)"},
+		{"read-only /usr/local", mountNoexec, disks(facts.Filesystem{Path: "/usr/local", Mount: "/usr/local", Options: []string{"nodev", "ro"}}), Want{}, Fail, "/usr/local"},
 
-		{"no multipathd", multipath, &Facts{Multipath: Multipath{Single: []string{"sdb"}}}, Want{}, Pass, "not active"},
-		{"multipathd of a SAN", multipath, &Facts{Units: []Unit{{"multipathd.service", "active", "enabled"}}}, Want{}, Pass, "several paths"},
+		{"no multipathd", multipath, &facts.Facts{Multipath: facts.Multipath{Single: []string{"sdb"}}}, Want{}, Pass, "not active"},
+		{"multipathd of a SAN", multipath, &facts.Facts{Units: []facts.Unit{{Name: "multipathd.service", State: "active", Enabled: "enabled"}}}, Want{}, Pass, "several paths"},
 		{"it takes all disks", multipath,
-			&Facts{Units: []Unit{{"multipathd.service", "inactive", "enabled"}}, Multipath: Multipath{FindMultipaths: "greedy", At: "/etc/multipath.conf:3"}},
+			&facts.Facts{Units: []facts.Unit{{Name: "multipathd.service", State: "inactive", Enabled: "enabled"}}, Multipath: facts.Multipath{FindMultipaths: "greedy", At: "/etc/multipath.conf:3"}},
 			Want{}, Warn, "/etc/multipath.conf:3"},
 		{"it has the disk of etcd", multipath,
-			&Facts{Units: []Unit{{"multipathd.service", "active", "enabled"}}, Multipath: Multipath{Single: []string{"sdb"}}, BootMounts: BootMounts{Surveyed: true, Mounts: []BootMount{line("/dev/sdb1", etcdPath)}}},
+			&facts.Facts{Units: []facts.Unit{{Name: "multipathd.service", State: "active", Enabled: "enabled"}}, Multipath: facts.Multipath{Single: []string{"sdb"}},
+				BootMounts: facts.BootMounts{Surveyed: true, Mounts: []facts.BootMount{line("/dev/sdb1", facts.EtcdPath)}}},
 			Want{Roles: []Role{ControlPlane}}, Fail, "/etc/fstab:7 mounts /dev/sdb1"},
 	})
 }

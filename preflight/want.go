@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // Role is a role of a host in the cluster.
@@ -36,8 +37,8 @@ type Want struct {
 	ServiceSubnet  string
 	OtherAddresses []string // of the cluster's hosts and the load balancer, IPs or names: not in the subnets, and not behind a proxy
 
-	Network cni.Needs // requirements of the pod network
-	Ports   []Port    // that must be free
+	Network cni.Needs    // requirements of the pod network
+	Ports   []facts.Port // that must be free
 	// NodePorts are the ranges of the ports of Services, first and last.
 	NodePorts [][2]int
 	PortsFile string // the installation's file that reserves the cluster's ports; "" for none
@@ -103,11 +104,4 @@ type Peer struct {
 // HasRole reports whether the host has one of the roles.
 func (w *Want) HasRole(roles ...Role) bool {
 	return slices.ContainsFunc(roles, func(r Role) bool { return slices.Contains(w.Roles, r) })
-}
-
-// Port is a port that must be free.
-type Port struct {
-	Number   int
-	Protocol string // "tcp" or "udp"
-	For      string // "kube-apiserver"
 }

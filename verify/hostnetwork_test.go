@@ -17,11 +17,12 @@ func TestHostNetwork(t *testing.T) {
 	}{
 		"as at the installation": {func(*nodereport.HostNetwork) {}, "", ""},
 		"no such address":        {func(n *nodereport.HostNetwork) { n.Link = "" }, "Node w1", "no interface has 10.0.0.21"},
-		"an address from DHCP":   {func(n *nodereport.HostNetwork) { n.DHCP = "10.0.0.21 on ens192 is from DHCP: /f line 3: method=auto" }, "Node w1, ens192", "10.0.0.21 on ens192 is from DHCP: /f line 3: method=auto"},
-		"firewalld is off":       {func(n *nodereport.HostNetwork) { n.Firewall = &firewall{Opened: true} }, "Node w1, firewalld", "it does not run"},
-		"firewalld was started":  {func(n *nodereport.HostNetwork) { n.Firewall = &firewall{Running: true} }, "Node w1, firewalld", "it runs without airgap's openings"},
-		"firewalld never ran":    {func(n *nodereport.HostNetwork) { n.Firewall = &firewall{} }, "", ""},
-		"the site opens ports":   {func(n *nodereport.HostNetwork) { n.Firewall = nil }, "", ""},
+		"an address from DHCP": {func(n *nodereport.HostNetwork) { n.DHCP = "10.0.0.21 on ens192 is from DHCP: /f line 3: method=auto" }, "Node w1, ens192",
+			"10.0.0.21 on ens192 is from DHCP: /f line 3: method=auto"},
+		"firewalld is off":      {func(n *nodereport.HostNetwork) { n.Firewall = &firewall{Opened: true} }, "Node w1, firewalld", "it does not run"},
+		"firewalld was started": {func(n *nodereport.HostNetwork) { n.Firewall = &firewall{Running: true} }, "Node w1, firewalld", "it runs without airgap's openings"},
+		"firewalld never ran":   {func(n *nodereport.HostNetwork) { n.Firewall = &firewall{} }, "", ""},
+		"the site opens ports":  {func(n *nodereport.HostNetwork) { n.Firewall = nil }, "", ""},
 		"an opening is lost": {
 			func(n *nodereport.HostNetwork) { n.Firewall.Missing = []string{"permanent, zone public: rich-rule=x"} }, "Node w1, firewalld", "missing: permanent, zone public: rich-rule=x"},
 		"another name server":  {func(n *nodereport.HostNetwork) { n.NameServers = []string{"10.0.0.3"} }, "Node w1, Pod coredns-1", "it asks 10.0.0.2, 10.0.0.1"},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/result"
 )
 
 func noIPIP() rule {
@@ -82,7 +83,7 @@ func judgeMTU(v view, links []string) []Finding {
 				said[r.name] = inBytes(l.MTU)
 			}
 		}
-		odd, mtu := differing(said, "")
+		odd, mtu := result.Differing(said, "")
 		for _, host := range odd {
 			findings = append(findings, Finding{
 				Object: "Node " + host + ", link " + name, Saw: said[host], Want: mtu,
@@ -117,7 +118,7 @@ func judgeProxyMode(reports []*keptReport, wanted string) []Finding {
 	for _, r := range reports {
 		said[r.name] = r.report.ProxyMode
 	}
-	odd, want := differing(said, wanted)
+	odd, want := result.Differing(said, wanted)
 	var findings []Finding
 	for _, host := range odd {
 		findings = append(findings, Finding{

@@ -14,6 +14,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // incompatibility is a combination that cannot work, or that no vendor supports.
@@ -30,7 +31,7 @@ type incompatibility struct {
 // checkCompatibility selects the drivers of GPU nodes. It refuses combinations that cannot
 // work, also according to the table of bundle --matrix, in one error and before any
 // request to upstream. It prints a warning for combinations that no vendor supports.
-func checkCompatibility(c *config.Cluster, surveyed []*preflight.Facts, now time.Time, p ui.Progress) (gpus map[string]gpu.Plan, err error) {
+func checkCompatibility(c *config.Cluster, surveyed []*facts.Facts, now time.Time, p ui.Progress) (gpus map[string]gpu.Plan, err error) {
 	gpus, problems := gpuPlans(c, surveyed, now)
 	more, err := incompatibilities(c, surveyed, gpus, now)
 	if err != nil {
@@ -88,7 +89,7 @@ func (x incompatibility) String() string {
 	return text
 }
 
-func incompatibilities(c *config.Cluster, surveyed []*preflight.Facts, gpus map[string]gpu.Plan, now time.Time) ([]incompatibility, error) {
+func incompatibilities(c *config.Cluster, surveyed []*facts.Facts, gpus map[string]gpu.Plan, now time.Time) ([]incompatibility, error) {
 	var all []incompatibility
 	for _, k := range kubeadm.Conflicts(c.Kubernetes, c.Runtime, now) {
 		all = append(all, incompatibility{of: "airgap.yaml", found: k.Found, want: k.Want, source: k.Source, fatal: k.Fatal})
@@ -125,14 +126,14 @@ func hostChecks() []string {
 
 // hostProblems runs preflight checks on the survey, with the settings of airgap.yaml, as
 // preflight will run them on the host.
-func hostProblems(c *config.Cluster, f *preflight.Facts, driver gpu.Plan) ([]incompatibility, error) {
+func hostProblems(c *config.Cluster, f *facts.Facts, driver gpu.Plan) ([]incompatibility, error) {
 	want := preflight.Want{
 		OS: c.Packages.OS, KubernetesVersion: c.Kubernetes.Version, Site: c.Preflight, AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		ProxyMode: c.Kubernetes.ProxyMode(runtime.Facts{OS: f.OS.Enterprise(), Kernel: f.Kernel.Release}),
 		Network:   cni.NeedsOf(c.Network), Roles: c.PreflightRoles(f.Host),
 		Packages: slices.Concat(driver.Driver, driver.Packages), Installer: c.GPU.Source == gpu.Runfile,
 	}
-	seen := preflight.GPUs(gpu.Look(f.PCI, f.Driver))
+	seen := facts.GPUs(gpu.Look(f.PCI, f.Driver))
 	judged := *f
 	judged.Asked.GPUs = &seen
 	var all []incompatibility
@@ -153,7 +154,7 @@ func hostProblems(c *config.Cluster, f *preflight.Facts, driver gpu.Plan) ([]inc
 }
 
 // sourceOf returns the source of the table row, or of the check if it has no rows.
-func sourceOf(id string, f *preflight.Facts, w *preflight.Want) string {
+func sourceOf(id string, f *facts.Facts, w *preflight.Want) string {
 	if unmet, err := preflight.UnmetKernelNeeds(f, w); id == "kernel-version" && err == nil && len(unmet) > 0 {
 		return unmet[0].Source
 	}

@@ -12,29 +12,29 @@ import (
 	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // gpuHost returns a host with one GPU, if device is set, and the given driver version text.
-func gpuHost(device, driver string) []*preflight.Facts {
+func gpuHost(device, driver string) []*facts.Facts {
 	f := surveyOf("gpu1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")
 	if device != "" {
 		f.PCI = []host.PCIDevice{{Address: "0000:17:00.0", Vendor: "10de", Device: device, Class: "030200"}}
 	}
 	f.Driver = driver
-	return []*preflight.Facts{f}
+	return []*facts.Facts{f}
 }
 
 const k8s = configtest.Kubernetes
 
-func surveyOf(host, id, version, kernel, cgroup string) *preflight.Facts {
-	return &preflight.Facts{Host: host, OS: preflight.OS{ID: id, Version: version, Name: id + " " + version}, Kernel: preflight.Kernel{Release: kernel}, Cgroup: preflight.Cgroup{Mode: cgroup}}
+func surveyOf(host, id, version, kernel, cgroup string) *facts.Facts {
+	return &facts.Facts{Host: host, OS: facts.OS{ID: id, Version: version, Name: id + " " + version}, Kernel: facts.Kernel{Release: kernel}, Cgroup: facts.Cgroup{Mode: cgroup}}
 }
 
 // compatibility is a test case: a configuration, hosts, and the expected messages.
 type compatibility struct {
 	config   *config.Cluster
-	hosts    []*preflight.Facts
+	hosts    []*facts.Facts
 	refused  []string
 	warnings []string
 }
@@ -72,43 +72,43 @@ func TestCompatibility(t *testing.T) {
 	rhel8v2 := surveyOf("db2", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v2")
 	rhel8v1 := surveyOf("db3", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1")
 	unknown := surveyOf("db4", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "")
-	unknown.Unknown = []preflight.Unknown{{Fact: "cgroup", Reason: "no access"}}
+	unknown.Unknown = []facts.Unknown{{Fact: "cgroup", Reason: "no access"}}
 	const nftables = "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: nftables}}}\n"
 	for name, c := range map[string]compatibility{
-		"compatible":            {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9}, nil, nil},
+		"compatible":            {configtest.On(t, "el9", k8s), []*facts.Facts{rocky9}, nil, nil},
 		"no survey":             {configtest.On(t, "el9", k8s), nil, nil, nil},
 		"EL 10's nftables mode": {configtest.On(t, "el10", k8s), nil, nil, nil},
-		"another system":        {configtest.On(t, "el9", k8s), []*preflight.Facts{rocky9, rhel8v2}, []string{"db2: os-supported: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: kernel-version: 4.18"}},
+		"another system":        {configtest.On(t, "el9", k8s), []*facts.Facts{rocky9, rhel8v2}, []string{"db2: os-supported: rhel 8.10 (rhel 8.10), want el9"}, []string{"db2: kernel-version: 4.18"}},
 		"an old kernel is only a warning": {
 			configtest.On(t, "el8", k8s),
-			[]*preflight.Facts{rhel8v2},
+			[]*facts.Facts{rhel8v2},
 			nil,
 			[]string{"db2: kernel-version: 4.18.0-553.el8_10.x86_64, want 4.19 or newer for Kubernetes without a warning (kubernetes#131919"},
 		},
-		"nftables mode on EL 8": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v2}, []string{"want 5.13 or newer for kube-proxy's nftables mode (Kubernetes: virtual IPs"}, nil},
+		"nftables mode on EL 8": {configtest.On(t, "el8", nftables), []*facts.Facts{rhel8v2}, []string{"want 5.13 or newer for kube-proxy's nftables mode (Kubernetes: virtual IPs"}, nil},
 		"ipvs": {
 			configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: ipvs}}}\n"),
-			[]*preflight.Facts{rocky9},
+			[]*facts.Facts{rocky9},
 			nil,
 			[]string{"airgap.yaml: kube-proxy's mode ipvs, want iptables or nftables"},
 		},
 		"an invalid mode": {
 			configtest.On(t, "el9", "kubernetes: {version: 1.36.3, overrides: {kubeProxy: {mode: userspace}}}\n"),
-			[]*preflight.Facts{rocky9},
+			[]*facts.Facts{rocky9},
 			[]string{"airgap.yaml: kube-proxy's mode userspace, want iptables"},
 			nil,
 		},
-		"nftables mode on EL 9": {configtest.On(t, "el9", nftables), []*preflight.Facts{rocky9}, nil, nil},
+		"nftables mode on EL 9": {configtest.On(t, "el9", nftables), []*facts.Facts{rocky9}, nil, nil},
 		"nftables mode on EL 8, no survey": {configtest.On(t, "el8", nftables), nil, []string{"el8 (assumed: no --facts): kernel-version: 4.18, want 5.13"},
 			[]string{"el8 (assumed: no --facts): cgroup-version: v1, want v2"}},
-		"cilium on EL 8.8": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
+		"cilium on EL 8.8": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*facts.Facts{surveyOf("db5", "rhel", "8.8", "4.18.0-477.el8_8.x86_64", "v2")},
 			[]string{"db5: kernel-version: 4.18.0-477.el8_8.x86_64, want 5.10 or newer for Cilium (Cilium: system requirements"}, nil},
-		"cilium on EL 8.10": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*preflight.Facts{rhel8v2}, nil, []string{"db2: kernel-version: 4.18"}},
-		"cgroup v1":         {configtest.On(t, "el8", k8s), []*preflight.Facts{rhel8v1}, []string{"db3: cgroup-version: v1, want v2 (kubernetes#134744, KEP-5573); run grubby"}, []string{"4.19"}},
+		"cilium on EL 8.10": {configtest.On(t, "el8", k8s+"network: {plugin: cilium}\n"), []*facts.Facts{rhel8v2}, nil, []string{"db2: kernel-version: 4.18"}},
+		"cgroup v1":         {configtest.On(t, "el8", k8s), []*facts.Facts{rhel8v1}, []string{"db3: cgroup-version: v1, want v2 (kubernetes#134744, KEP-5573); run grubby"}, []string{"4.19"}},
 		"cgroup v1, allowed": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
-			[]*preflight.Facts{rhel8v1}, nil,
+			[]*facts.Facts{rhel8v1}, nil,
 			[]string{"db3: cgroup-version: v1", "4.19"}},
-		"cgroup v1, lower severity": {configtest.On(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*preflight.Facts{rhel8v1}, nil,
+		"cgroup v1, lower severity": {configtest.On(t, "el8", k8s+"preflight: {checks: {cgroup-version: {severity: warn}}}\n"), []*facts.Facts{rhel8v1}, nil,
 			[]string{"db3: cgroup-version: v1", "4.19"}},
 		"an old runc": {
 			configtest.On(t, "el9", k8s+"runtime: {runcVersion: 1.3.0}\n"),
@@ -116,13 +116,13 @@ func TestCompatibility(t *testing.T) {
 			nil,
 			[]string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"},
 		},
-		"a survey with unknown facts": {configtest.On(t, "el9", k8s), []*preflight.Facts{unknown}, nil, []string{"db4: cgroup-version: unknown: no access (kubernetes#134744, KEP-5573)"}},
+		"a survey with unknown facts": {configtest.On(t, "el9", k8s), []*facts.Facts{unknown}, nil, []string{"db4: cgroup-version: unknown: no access (kubernetes#134744, KEP-5573)"}},
 		"the same on several hosts": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
-			[]*preflight.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
+			[]*facts.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
 			[]string{"db3, db6: cgroup-version: v1, want v2 (kubernetes#134744, KEP-5573); run grubby --update-kernel=ALL " +
 				"--args=systemd.unified_cgroup_hierarchy=1, then reboot, before Kubernetes drops cgroup v1",
 				"db3, db6, db2: kernel-version: 4.18"}},
-		"several in one error": {configtest.On(t, "el8", nftables), []*preflight.Facts{rhel8v1, rocky9},
+		"several in one error": {configtest.On(t, "el8", nftables), []*facts.Facts{rhel8v1, rocky9},
 			[]string{"db3: kernel-version: 4.18.0-553.el8_10.x86_64, want 5.13", "db3: cgroup-version: v1, want v2", "db1: os-supported: rocky 9.6 (rocky 9.6), want el8"}, nil},
 	} {
 		t.Run(name, c.test)
@@ -146,10 +146,10 @@ func TestCompatibilityOfGPUs(t *testing.T) {
 	installer := gpuHost("2330", "")
 	installer[0].Runfile = true
 	vouched := gpuHost("2330", "")
-	vouched[0].Units = []preflight.Unit{{Name: "fapolicyd.service", State: "active"}}
-	unread := func(fact, device string) []*preflight.Facts {
+	vouched[0].Units = []facts.Unit{{Name: "fapolicyd.service", State: "active"}}
+	unread := func(fact, device string) []*facts.Facts {
 		hosts := gpuHost(device, "")
-		hosts[0].Unknown = []preflight.Unknown{{Fact: fact, Reason: "no access"}}
+		hosts[0].Unknown = []facts.Unknown{{Fact: fact, Reason: "no access"}}
 		return hosts
 	}
 	const closed595 = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  595.45.04  Release Build"
@@ -178,7 +178,7 @@ func TestCompatibilityOfGPUs(t *testing.T) {
 			[]string{"gpu1: no driver (proprietary) supports all GPUs: NVIDIA Blackwell 10de:2901 requires open 570 and later"},
 			nil,
 		},
-		"GPUs without a survey": {configured(""), []*preflight.Facts{rocky9}, []string{"gpu1: it has the role gpu, but its GPUs and its kernel are not known, want its facts; run airgap survey"}, nil},
+		"GPUs without a survey": {configured(""), []*facts.Facts{rocky9}, []string{"gpu1: it has the role gpu, but its GPUs and its kernel are not known, want its facts; run airgap survey"}, nil},
 		"an unreadable PCI tree": {configured(""), unread("pci", ""), []string{
 			"gpu1: it has the role gpu, but the survey could not read its PCI tree: no access, want a survey with this fact, which determines the driver; " +
 				"fix the cause, and run airgap survey as root on this host again",

@@ -15,12 +15,12 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/kubeadm/release"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // packageRequest returns the request for RPMs: packages of Kubernetes, of the runtime if it
 // comes as a package, and of airgap.yaml, without the installed packages of surveyed servers.
-func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, gpus map[string]gpu.Plan) (*rpm.Request, error) {
+func packageRequest(c *config.Cluster, surveyed []*facts.Facts, gpus map[string]gpu.Plan) (*rpm.Request, error) {
 	upstream, err := release.PackageRepository(c.Kubernetes.Version)
 	if err != nil {
 		return nil, err
@@ -36,10 +36,10 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, gpus map[str
 		r.Repositories = append(r.Repositories, rpm.Repository{Name: u.Name, BaseURL: u.BaseURL, GPGKeys: []string{u.GPGKey}})
 	}
 	r.Repositories = append(r.Repositories, c.Packages.Repositories...)
-	for _, facts := range surveyed {
-		one, err := installedPackages(facts)
+	for _, of := range surveyed {
+		one, err := installedPackages(of)
 		if err != nil {
-			return nil, fmt.Errorf("read facts of %s: %w", facts.Host, err)
+			return nil, fmt.Errorf("read facts of %s: %w", of.Host, err)
 		}
 		r.Hosts = append(r.Hosts, one)
 	}
@@ -50,9 +50,9 @@ func packageRequest(c *config.Cluster, surveyed []*preflight.Facts, gpus map[str
 }
 
 // unsurveyed returns the nodes without facts.
-func unsurveyed(c *config.Cluster, surveyed []*preflight.Facts) (names []string) {
+func unsurveyed(c *config.Cluster, surveyed []*facts.Facts) (names []string) {
 	for _, n := range c.Nodes {
-		if !slices.ContainsFunc(surveyed, func(f *preflight.Facts) bool { return belongs(f, n) }) {
+		if !slices.ContainsFunc(surveyed, func(f *facts.Facts) bool { return belongs(f, n) }) {
 			names = append(names, n.Name)
 		}
 	}
@@ -78,27 +78,27 @@ func readSurveys(ctx context.Context, dir string) ([]survey, error) {
 	}
 	var all []survey
 	for _, f := range files {
-		facts, err := LoadFacts(ctx, f)
+		read, err := LoadFacts(ctx, f)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, survey{f, facts})
+		all = append(all, survey{f, read})
 	}
 	return all, nil
 }
 
 // LoadFacts reads the output of airgap survey or of its script.
-func LoadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
+func LoadFacts(ctx context.Context, path string) (*facts.Facts, error) {
 	f, err := host.OpenPlain(path)
 	if err != nil {
 		return nil, advice.Add(fmt.Errorf("read facts: %w", err), "replace it with a regular file")
 	}
 	defer f.Close()
-	read := func(r io.Reader) (*preflight.Facts, error) { return preflight.ReadSurvey(ctx, r) }
+	parse := func(r io.Reader) (*facts.Facts, error) { return facts.ReadSurvey(ctx, r) }
 	var from io.Reader = f
 	switch filepath.Ext(path) {
 	case ".yaml":
-		read = preflight.ReadFacts
+		parse = facts.ReadFacts
 	case ".gz":
 		z, err := gzip.NewReader(f)
 		if err != nil {
@@ -106,19 +106,19 @@ func LoadFacts(ctx context.Context, path string) (*preflight.Facts, error) {
 		}
 		from = z
 	}
-	facts, err := read(from)
+	read, err := parse(from)
 	if err != nil {
 		return nil, fmt.Errorf("read facts of %s: %w", path, err)
 	}
-	return facts, nil
+	return read, nil
 }
 
 // installedPackages returns a server's packages without public keys, which rpm lists as
 // packages, and without packages that airgap installed: each bundle selects them again and
 // may replace them.
-func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
-	in := rpm.Installed{Host: facts.Host, Streams: facts.Streams}
-	for _, p := range facts.Packages {
+func installedPackages(of *facts.Facts) (rpm.Installed, error) {
+	in := rpm.Installed{Host: of.Host, Streams: of.Streams}
+	for _, p := range of.Packages {
 		if p.Arch == "(none)" {
 			continue
 		}
@@ -126,21 +126,21 @@ func installedPackages(facts *preflight.Facts) (rpm.Installed, error) {
 		if err != nil {
 			return in, err
 		}
-		if !slices.Contains(facts.InstalledByAirgap, nevra.Text{NEVRA: one.NEVRA}) {
+		if !slices.Contains(of.InstalledByAirgap, nevra.Text{NEVRA: one.NEVRA}) {
 			in.Packages = append(in.Packages, one)
 		}
 	}
 	return in, nil
 }
 
-func installedPackage(p preflight.Package) (rpm.InstalledPackage, error) {
+func installedPackage(p facts.Package) (rpm.InstalledPackage, error) {
 	name, err := p.NEVRA()
 	if err != nil {
 		return rpm.InstalledPackage{}, fmt.Errorf("%s: %w", p.Name, err)
 	}
 	one := rpm.InstalledPackage{NEVRA: name}
 	for _, list := range []struct {
-		from []preflight.Capability
+		from []facts.Capability
 		to   *[]rpm.Capability
 	}{{p.Provides, &one.Provides}, {p.Requires, &one.Requires}, {p.Conflicts, &one.Conflicts}, {p.Obsoletes, &one.Obsoletes}} {
 		for _, c := range list.from {

@@ -8,20 +8,20 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/config/configtest"
 	"airgap.dev/airgap/internal/nevra"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestUnsurveyed: with facts of some servers the others are assumed, by host name or address.
 func TestUnsurveyed(t *testing.T) {
 	c := twoNodes(t)
 	for host, want := range map[string]string{"cp1": "w1", "w1.bank.example": "cp1", "w10": "cp1 w1"} {
-		r, err := packageRequest(c, []*preflight.Facts{{Host: host}}, nil)
+		r, err := packageRequest(c, []*facts.Facts{{Host: host}}, nil)
 		if err != nil || strings.Join(r.Assumed, " ") != want {
 			t.Errorf("facts of %s: %q are assumed, want %s; %v", host, r.Assumed, want, err)
 		}
 	}
-	byAddress := &preflight.Facts{Host: "srv17", Links: []preflight.Link{{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.21/24")}}}}
-	if r, err := packageRequest(c, []*preflight.Facts{byAddress}, nil); err != nil || strings.Join(r.Assumed, " ") != "cp1" {
+	byAddress := &facts.Facts{Host: "srv17", Links: []facts.Link{{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.21/24")}}}}
+	if r, err := packageRequest(c, []*facts.Facts{byAddress}, nil); err != nil || strings.Join(r.Assumed, " ") != "cp1" {
 		t.Errorf("facts of a host of another name, with w1's address: %q are assumed, %v", r.Assumed, err)
 	}
 	if r, err := packageRequest(c, nil, nil); err != nil || len(r.Assumed) > 0 {
@@ -32,9 +32,9 @@ func TestUnsurveyed(t *testing.T) {
 // TestPackagesOfAirgap: a plan ignores packages that airgap installed, because another build
 // may replace them, and public keys. It uses the other installed packages.
 func TestPackagesOfAirgap(t *testing.T) {
-	facts := &preflight.Facts{
+	known := &facts.Facts{
 		Host: "node1",
-		Packages: []preflight.Package{
+		Packages: []facts.Package{
 			{Name: "bash", Epoch: "0", Version: "5.1", Release: "1.el9", Arch: "x86_64"},
 			{Name: "kubelet", Epoch: "0", Version: "1.35.8", Release: "1", Arch: "x86_64"},
 			{Name: "kubectl", Epoch: "0", Version: "1.36.0", Release: "1", Arch: "x86_64"}, // updated by the operator
@@ -42,7 +42,7 @@ func TestPackagesOfAirgap(t *testing.T) {
 		},
 		InstalledByAirgap: []nevra.Text{nevra.MustParse("kubelet-0:1.35.8-1.x86_64"), nevra.MustParse("kubectl-0:1.35.8-1.x86_64")},
 	}
-	in, err := installedPackages(facts)
+	in, err := installedPackages(known)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,16 +11,16 @@ import (
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // gpuPlans selects the driver of each node with the role gpu from its facts. Missing
 // facts are an error, because the GPUs determine the driver.
-func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (map[string]gpu.Plan, []incompatibility) {
+func gpuPlans(c *config.Cluster, surveyed []*facts.Facts, now time.Time) (map[string]gpu.Plan, []incompatibility) {
 	plans := map[string]gpu.Plan{}
 	var problems []incompatibility
 	for _, n := range c.GPUNodes() {
-		i := slices.IndexFunc(surveyed, func(f *preflight.Facts) bool { return f.Host == n.Name })
+		i := slices.IndexFunc(surveyed, func(f *facts.Facts) bool { return f.Host == n.Name })
 		if i < 0 {
 			problems = append(problems, incompatibility{
 				of: n.Name, found: "it has the role gpu, but its GPUs and its kernel are not known", want: "its facts",
@@ -48,7 +48,7 @@ func gpuPlans(c *config.Cluster, surveyed []*preflight.Facts, now time.Time) (ma
 }
 
 // branchWarnings returns warnings about the branch of a host's driver.
-func branchWarnings(c gpu.Config, p gpu.Plan, f *preflight.Facts, now time.Time) []incompatibility {
+func branchWarnings(c gpu.Config, p gpu.Plan, f *facts.Facts, now time.Time) []incompatibility {
 	if c.Source == gpu.Site {
 		return nil
 	}
@@ -65,7 +65,7 @@ func branchWarnings(c gpu.Config, p gpu.Plan, f *preflight.Facts, now time.Time)
 // unknownGPUs returns a warning for each model of GPU that is not in the table, with the
 // assumed generation: a newer GPU may need a newer driver. A branch or an installer in
 // airgap.yaml is the user's decision and needs no warning.
-func unknownGPUs(c gpu.Config, p gpu.Plan, f *preflight.Facts) []incompatibility {
+func unknownGPUs(c gpu.Config, p gpu.Plan, f *facts.Facts) []incompatibility {
 	if c.Branch != 0 || c.Source == gpu.Runfile {
 		return nil
 	}
@@ -88,7 +88,7 @@ func unknownGPUs(c gpu.Config, p gpu.Plan, f *preflight.Facts) []incompatibility
 
 // otherHosts returns a note about facts of hosts that are not nodes: the server searches its
 // driver by its host name, so the facts must have exactly this name.
-func otherHosts(c *config.Cluster, surveyed []*preflight.Facts) string {
+func otherHosts(c *config.Cluster, surveyed []*facts.Facts) string {
 	var names []string
 	for _, f := range surveyed {
 		if _, err := c.Node(f.Host); err != nil {
@@ -103,11 +103,11 @@ func otherHosts(c *config.Cluster, surveyed []*preflight.Facts) string {
 
 // blockingPackages returns packages of an earlier driver from airgap that the planned driver
 // would have to replace: their names differ, and airgap erases no package for another.
-func blockingPackages(p gpu.Plan, f *preflight.Facts) []incompatibility {
+func blockingPackages(p gpu.Plan, f *facts.Facts) []incompatibility {
 	var problems []incompatibility
 	for _, family := range [][]string{{"kmod-nvidia-open-dkms", "kmod-nvidia-latest-dkms"}, {"nvidia-fabricmanager", "nvidia-fabric-manager"}} {
 		for _, n := range f.InstalledByAirgap {
-			installed := slices.ContainsFunc(f.Packages, func(p preflight.Package) bool { return p.Name == n.Name }) // the operator may have erased it
+			installed := slices.ContainsFunc(f.Packages, func(p facts.Package) bool { return p.Name == n.Name }) // the operator may have erased it
 			if !installed || !slices.Contains(family, n.Name) || slices.Contains(p.Driver, n.Name) {
 				continue
 			}
@@ -130,7 +130,7 @@ const lockPlugin = "python3-dnf-plugin-versionlock"
 
 // unreadForDriver returns the facts that the selection of a driver needs and that the survey
 // could not read. Without this check the bundle would have no driver.
-func unreadForDriver(c *config.Cluster, f *preflight.Facts) []incompatibility {
+func unreadForDriver(c *config.Cluster, f *facts.Facts) []incompatibility {
 	if c.GPU.Source == gpu.Site {
 		return nil
 	}
@@ -146,12 +146,12 @@ func unreadForDriver(c *config.Cluster, f *preflight.Facts) []incompatibility {
 	return gaps
 }
 
-func gpuServer(f *preflight.Facts) gpu.Server {
+func gpuServer(f *facts.Facts) gpu.Server {
 	return gpu.Server{OS: f.OS.Enterprise(), Kernels: kernelsOf(f), Core: f.NewestOf("kernel-core"), Compiler: gpu.Compiler(f.Kernel.Built), Devices: gpu.Detect(f.PCI)}
 }
 
 // kernelsOf returns the running kernel and the kernel of the next boot.
-func kernelsOf(f *preflight.Facts) []string {
+func kernelsOf(f *facts.Facts) []string {
 	if f.Kernel.Release == "" {
 		return nil
 	}

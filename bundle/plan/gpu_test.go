@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/nevra"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestBlockingPackages: the plan reports packages of an earlier bundle that a driver's package
@@ -26,15 +26,15 @@ func TestBlockingPackages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if found := blockingPackages(open, &preflight.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}}); len(found) > 0 {
+		if found := blockingPackages(open, &facts.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}}); len(found) > 0 {
 			t.Errorf("%s is already erased: %+v", brought, found)
 		}
-		found := blockingPackages(open, &preflight.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}, Packages: []preflight.Package{{Name: n.Name}}})
+		found := blockingPackages(open, &facts.Facts{InstalledByAirgap: []nevra.Text{{NEVRA: n}}, Packages: []facts.Package{{Name: n.Name}}})
 		if (len(found) == 1) != (want != "") || want != "" && (!strings.Contains(found[0].found, want) || !strings.Contains(found[0].fix, "dnf remove") || !found[0].fatal) {
 			t.Errorf("%s: %+v, want %q", brought, found, want)
 		}
 	}
-	if found := blockingPackages(gpu.Plan{}, &preflight.Facts{InstalledByAirgap: []nevra.Text{nevra.MustParse("kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64")}}); len(found) > 0 {
+	if found := blockingPackages(gpu.Plan{}, &facts.Facts{InstalledByAirgap: []nevra.Text{nevra.MustParse("kmod-nvidia-latest-dkms-3:580.82.07-1.el9.x86_64")}}); len(found) > 0 {
 		t.Errorf("airgap installs no driver: %+v", found)
 	}
 }
@@ -44,7 +44,7 @@ func TestBlockingPackages(t *testing.T) {
 func TestFactsOfAnotherName(t *testing.T) {
 	c := twoNodes(t)
 	c.Nodes[1].Roles = append(c.Nodes[1].Roles, config.GPU)
-	_, problems := gpuPlans(c, []*preflight.Facts{{Host: "cp1"}, {Host: "w1.bank.example"}}, time.Now())
+	_, problems := gpuPlans(c, []*facts.Facts{{Host: "cp1"}, {Host: "w1.bank.example"}}, time.Now())
 	if len(problems) != 1 || !strings.Contains(problems[0].fix, "--facts has w1.bank.example, which is not a node") {
 		t.Errorf("%+v", problems)
 	}
@@ -61,15 +61,15 @@ func TestEndedBranches(t *testing.T) {
 
 // TestKernelsOf: the running kernel, and the kernel of the next boot.
 func TestKernelsOf(t *testing.T) {
-	installed := func(name string, releases ...string) (all []preflight.Package) {
+	installed := func(name string, releases ...string) (all []facts.Package) {
 		for _, r := range releases {
-			all = append(all, preflight.Package{Name: name, Version: "5.14.0", Release: r, Arch: "x86_64"})
+			all = append(all, facts.Package{Name: name, Version: "5.14.0", Release: r, Arch: "x86_64"})
 		}
 		return all
 	}
 	for _, test := range []struct {
 		name, running, next string
-		packages            []preflight.Package
+		packages            []facts.Package
 		want                []string
 		core                string
 	}{
@@ -111,7 +111,7 @@ func TestKernelsOf(t *testing.T) {
 		{"kernel without a package", "6.18.0", "", nil, []string{"6.18.0"}, ""},
 		{"unknown", "", "", nil, nil, ""},
 	} {
-		s := gpuServer(&preflight.Facts{Kernel: preflight.Kernel{Release: test.running, Next: test.next}, Packages: test.packages})
+		s := gpuServer(&facts.Facts{Kernel: facts.Kernel{Release: test.running, Next: test.next}, Packages: test.packages})
 		if !slices.Equal(s.Kernels, test.want) || s.Core != test.core {
 			t.Errorf("%s: %v and %q, want %v and %q", test.name, s.Kernels, s.Core, test.want, test.core)
 		}

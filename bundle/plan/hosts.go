@@ -9,17 +9,17 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // survey is a file with the facts of a server.
 type survey struct {
 	file  string
-	facts *preflight.Facts
+	facts *facts.Facts
 }
 
-func factsOf(surveys []survey) []*preflight.Facts {
-	var all []*preflight.Facts
+func factsOf(surveys []survey) []*facts.Facts {
+	var all []*facts.Facts
 	for _, s := range surveys {
 		all = append(all, s.facts)
 	}
@@ -28,8 +28,8 @@ func factsOf(surveys []survey) []*preflight.Facts {
 
 // belongs reports whether facts are of a node: they have the same host name, with or without a
 // domain, or the same address.
-func belongs(f *preflight.Facts, n config.Node) bool {
-	return f.Host == n.Name || strings.HasPrefix(f.Host, n.Name+".") || slices.ContainsFunc(f.Links, func(l preflight.Link) bool {
+func belongs(f *facts.Facts, n config.Node) bool {
+	return f.Host == n.Name || strings.HasPrefix(f.Host, n.Name+".") || slices.ContainsFunc(f.Links, func(l facts.Link) bool {
 		return slices.ContainsFunc(l.Addresses, func(a netip.Prefix) bool { return a.Addr().String() == n.Address })
 	})
 }

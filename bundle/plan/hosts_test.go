@@ -8,15 +8,15 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/ui/uitest"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestCheckHosts: facts of a host that is not a node are a warning with the file, the host name and the
 // nodes. They are an error if no facts are of a node.
 func TestCheckHosts(t *testing.T) {
-	node := survey{"facts/cp1.facts.yaml", &preflight.Facts{Host: "cp1.bank.example"}}
-	byAddress := survey{"facts/x.facts.yaml", &preflight.Facts{Host: "x", Links: []preflight.Link{{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.21/24")}}}}}
-	other := survey{"facts/db.survey", &preflight.Facts{Host: "db9"}}
+	node := survey{"facts/cp1.facts.yaml", &facts.Facts{Host: "cp1.bank.example"}}
+	byAddress := survey{"facts/x.facts.yaml", &facts.Facts{Host: "x", Links: []facts.Link{{Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.21/24")}}}}}
+	other := survey{"facts/db.survey", &facts.Facts{Host: "db9"}}
 	const named = `facts/db.survey (host name "db9"); airgap.yaml has cp1 (`
 	for name, tc := range map[string]struct {
 		surveys       []survey

@@ -9,11 +9,11 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/kubeadm/release"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // request returns the request for the contents of the bundle.
-func request(o Options, surveyed []*preflight.Facts, gpus map[string]gpu.Plan) (*bundle.Request, error) {
+func request(o Options, surveyed []*facts.Facts, gpus map[string]gpu.Plan) (*bundle.Request, error) {
 	c := o.Cluster
 	images, err := imageNeeds(c)
 	if err != nil {

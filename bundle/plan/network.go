@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // networkNeed returns the source of the pod network; nil if it needs none.
@@ -67,7 +68,7 @@ func checkNetworkSource(ctx context.Context, client *fetch.Client, c *config.Clu
 
 // checkNetwork renders the pod network's objects from the fetched files, as install does. A
 // patch that no longer applies fails here, where another version can still be fetched.
-func checkNetwork(c *config.Cluster, surveyed []*preflight.Facts, plan *bundle.Plan) error {
+func checkNetwork(c *config.Cluster, surveyed []*facts.Facts, plan *bundle.Plan) error {
 	fetched, err := manifests.Parse(plan.NetworkObjects())
 	if err != nil {
 		return fmt.Errorf("read the fetched manifests of %s: %w", c.Network.Plugin, err)
@@ -104,7 +105,7 @@ func checkImages(objects []*unstructured.Unstructured, l bundle.Lock) error {
 
 // plannedProxyMode returns kube-proxy's mode on the first control-plane host, which decides
 // for the cluster: from its survey, or else from the defaults of its system.
-func plannedProxyMode(c *config.Cluster, surveyed []*preflight.Facts) string {
+func plannedProxyMode(c *config.Cluster, surveyed []*facts.Facts) string {
 	assumed, _ := preflight.Assumed(c.Packages.OS)
 	for _, f := range append(slices.Clone(surveyed), assumed) {
 		if f != nil && (f == assumed || belongs(f, c.Master())) {

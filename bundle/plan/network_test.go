@@ -10,7 +10,7 @@ import (
 	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/cni/cnitest"
 	"airgap.dev/airgap/internal/config/configtest"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestNetworkSource: a directory or a chart of another version is refused before the
@@ -87,7 +87,7 @@ func TestInvalidNetwork(t *testing.T) {
 	if err := checkNetwork(fixed, nil, plan); err == nil || !strings.Contains(err.Error(), "kube-proxy's mode is nftables") {
 		t.Errorf("iptables on EL 10: %v", err)
 	}
-	if err := checkNetwork(fixed, []*preflight.Facts{surveyOf("cp1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")}, plan); err != nil {
+	if err := checkNetwork(fixed, []*facts.Facts{surveyOf("cp1", "rocky", "9.6", "5.14.0-570.el9_6.x86_64", "v2")}, plan); err != nil {
 		t.Errorf("the survey decides: %v", err)
 	}
 	plan.Lock.Images = plan.Lock.Images[:1]

@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // The platform of the servers. x86_64 is the only supported architecture.
@@ -85,7 +85,7 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 }
 
 // warnOfSurveys prints what is odd about the surveys: the plan can be made in spite of it.
-func warnOfSurveys(surveyed []*preflight.Facts, p ui.Progress) {
+func warnOfSurveys(surveyed []*facts.Facts, p ui.Progress) {
 	for _, shared := range sharedIdentities(surveyed) {
 		p.Say("warning: --facts: %s: make it unique on each server, or remove the survey that is there twice", shared)
 	}

@@ -6,19 +6,20 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // sharedIdentities describes the identifiers that several surveys share: the servers are clones, or
 // a server was surveyed twice. Names are equal in any case, and "localhost" is no name.
-func sharedIdentities(all []*preflight.Facts) []string {
+func sharedIdentities(all []*facts.Facts) []string {
 	var found []string
 	for _, id := range []struct {
 		name string
-		of   func(*preflight.Facts) []string
+		of   func(*facts.Facts) []string
 	}{
-		{"host name", func(f *preflight.Facts) []string { return []string{strings.ToLower(f.Host)} }},
-		{"machine-id", func(f *preflight.Facts) []string { return []string{f.Identity.MachineID} }},
-		{"product_uuid", func(f *preflight.Facts) []string { return []string{strings.ToLower(f.Identity.ProductUUID)} }},
+		{"host name", func(f *facts.Facts) []string { return []string{strings.ToLower(f.Host)} }},
+		{"machine-id", func(f *facts.Facts) []string { return []string{f.Identity.MachineID} }},
+		{"product_uuid", func(f *facts.Facts) []string { return []string{strings.ToLower(f.Identity.ProductUUID)} }},
 		{"MAC address", macs},
 		{"IP address", ips},
 	} {
@@ -45,7 +46,7 @@ func sharedIdentities(all []*preflight.Facts) []string {
 }
 
 // macs are the addresses of the links with an IP address: bridges and bonds repeat those of others.
-func macs(f *preflight.Facts) []string {
+func macs(f *facts.Facts) []string {
 	var all []string
 	for _, l := range f.Links {
 		mac := strings.ToLower(l.MAC)
@@ -56,7 +57,7 @@ func macs(f *preflight.Facts) []string {
 	return all
 }
 
-func ips(f *preflight.Facts) []string {
+func ips(f *facts.Facts) []string {
 	var all []string
 	for _, l := range f.Links {
 		for _, a := range l.Addresses {

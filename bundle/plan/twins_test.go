@@ -5,32 +5,32 @@ import (
 	"slices"
 	"testing"
 
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 func TestSharedIdentities(t *testing.T) {
-	of := func(name, id, uuid, mac, ip string) *preflight.Facts {
-		f := &preflight.Facts{Host: name, Identity: preflight.Identity{MachineID: id, ProductUUID: uuid}}
+	of := func(name, id, uuid, mac, ip string) *facts.Facts {
+		f := &facts.Facts{Host: name, Identity: facts.Identity{MachineID: id, ProductUUID: uuid}}
 		if ip != "" {
-			f.Links = []preflight.Link{{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}, {Name: "ens1", MAC: mac, Addresses: []netip.Prefix{netip.MustParsePrefix(ip)}},
+			f.Links = []facts.Link{{Name: "lo", Addresses: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/8")}}, {Name: "ens1", MAC: mac, Addresses: []netip.Prefix{netip.MustParsePrefix(ip)}},
 				{Name: "virbr0", MAC: "52:54:00:00:00:01", Addresses: []netip.Prefix{netip.MustParsePrefix("192.168.122.1/24")}}}
 		}
 		return f
 	}
 	for _, test := range []struct {
 		name string
-		all  []*preflight.Facts
+		all  []*facts.Facts
 		want []string
 	}{
 		{"none", nil, nil},
-		{"different", []*preflight.Facts{of("a", "1", "x", "02:00:00:00:00:01", "10.0.0.1/24"), of("b", "2", "y", "02:00:00:00:00:02", "10.0.0.2/24")}, nil},
-		{"clones", []*preflight.Facts{of("a", "1", "x", "", ""), of("b", "1", "X", "", ""), of("c", "2", "y", "", "")},
+		{"different", []*facts.Facts{of("a", "1", "x", "02:00:00:00:00:01", "10.0.0.1/24"), of("b", "2", "y", "02:00:00:00:00:02", "10.0.0.2/24")}, nil},
+		{"clones", []*facts.Facts{of("a", "1", "x", "", ""), of("b", "1", "X", "", ""), of("c", "2", "y", "", "")},
 			[]string{"a and b have the same machine-id 1", "a and b have the same product_uuid x"}},
-		{"one name", []*preflight.Facts{of("A", "1", "x", "", ""), of("a", "2", "y", "", "")}, []string{"A and a have the same host name a"}},
-		{"one address", []*preflight.Facts{of("a", "1", "", "02:AA:00:00:00:01", "10.0.0.1/24"), of("b", "2", "", "02:aa:00:00:00:01", "10.0.0.1/16")},
+		{"one name", []*facts.Facts{of("A", "1", "x", "", ""), of("a", "2", "y", "", "")}, []string{"A and a have the same host name a"}},
+		{"one address", []*facts.Facts{of("a", "1", "", "02:AA:00:00:00:01", "10.0.0.1/24"), of("b", "2", "", "02:aa:00:00:00:01", "10.0.0.1/16")},
 			[]string{"a and b have the same MAC address 02:aa:00:00:00:01", "a and b have the same IP address 10.0.0.1"}},
-		{"a vendor's UUID", []*preflight.Facts{of("a", "1", "03000200-0400-0500-0006-000700080009", "", ""), of("b", "2", "03000200-0400-0500-0006-000700080009", "", "")}, nil},
-		{"nothing known", []*preflight.Facts{of("a", "", "", "", ""), of("b", "", "", "", "")}, nil},
+		{"a vendor's UUID", []*facts.Facts{of("a", "1", "03000200-0400-0500-0006-000700080009", "", ""), of("b", "2", "03000200-0400-0500-0006-000700080009", "", "")}, nil},
+		{"nothing known", []*facts.Facts{of("a", "", "", "", ""), of("b", "", "", "", "")}, nil},
 	} {
 		if got := sharedIdentities(test.all); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)

@@ -13,7 +13,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // Options name the source and the target of a survey.
@@ -25,23 +25,23 @@ type Options struct {
 
 // Take reads the facts of a server and writes them to File. It creates the directory of
 // File. It fails if File exists.
-func Take(ctx context.Context, o Options) (facts *preflight.Facts, err error) {
+func Take(ctx context.Context, o Options) (taken *facts.Facts, err error) {
 	if o.From != "" {
-		facts, err = plan.LoadFacts(ctx, o.From)
+		taken, err = plan.LoadFacts(ctx, o.From)
 	} else {
-		facts, err = preflight.Survey(ctx, host.Local{})
+		taken, err = facts.Survey(ctx, host.Local{})
 	}
 	if err != nil || o.File == "" {
-		return facts, err
+		return taken, err
 	}
-	if err := save(facts, o.File); err != nil {
+	if err := save(taken, o.File); err != nil {
 		return nil, err
 	}
-	o.Say("wrote %s: %s", o.File, about(facts))
-	return facts, nil
+	o.Say("wrote %s: %s", o.File, about(taken))
+	return taken, nil
 }
 
-func save(facts *preflight.Facts, path string) error {
+func save(taken *facts.Facts, path string) error {
 	// Mkdir, not MkdirAll: without a mounted USB drive, MkdirAll would create the mount
 	// point.
 	if err := os.Mkdir(filepath.Dir(path), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -54,16 +54,16 @@ func save(facts *preflight.Facts, path string) error {
 	if err != nil {
 		return fmt.Errorf("write facts: %w", err)
 	}
-	if err := errors.Join(facts.Write(f), f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(taken.Write(f), f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("write facts: %w", errors.Join(err, os.Remove(path)))
 	}
 	return nil
 }
 
 // about summarizes a server in one line.
-func about(facts *preflight.Facts) string {
-	is := fmt.Sprintf("%s %s, kernel %s, %d packages", facts.OS.ID, facts.OS.Version, facts.Kernel.Release, len(facts.Packages))
-	if found := gpu.Summary(gpu.Detect(facts.PCI)); found != "" {
+func about(taken *facts.Facts) string {
+	is := fmt.Sprintf("%s %s, kernel %s, %d packages", taken.OS.ID, taken.OS.Version, taken.Kernel.Release, len(taken.Packages))
+	if found := gpu.Summary(gpu.Detect(taken.PCI)); found != "" {
 		is += ", " + found
 	}
 	return is

@@ -14,17 +14,17 @@ import (
 
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/gpu/nvml"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestSaveFactsMakesItsDirectory: save creates facts/ on a USB drive, but not the mount
 // point of a drive that is not mounted.
 func TestSaveFactsMakesItsDirectory(t *testing.T) {
 	dir := t.TempDir()
-	if err := save(&preflight.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
+	if err := save(&facts.Facts{}, filepath.Join(dir, "facts", "cp1.facts.yaml")); err != nil {
 		t.Error(err)
 	}
-	if err := save(&preflight.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
+	if err := save(&facts.Facts{}, filepath.Join(dir, "stick", "facts", "cp1.facts.yaml")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a USB drive: %v", err)
 	}
 }
@@ -66,13 +66,13 @@ func TestSurveyedCards(t *testing.T) {
 		"two GPUs, one lost":         {sitetest.CardHost{MapFS: here, Says: says, Log: fellOff}, said, xids, ""},
 		"unreadable log":             {sitetest.CardHost{MapFS: here, Says: says, Log: sitetest.Unreadable}, said, nil, "read the kernel's log: no journal"},
 	} {
-		facts, err := preflight.Survey(t.Context(), test.host)
-		if err != nil || !reflect.DeepEqual(facts.NVML, test.want) || !reflect.DeepEqual(facts.Xids, test.xids) {
-			t.Errorf("%s: got %+v, %+v, %v, want %+v", name, facts.NVML, facts.Xids, err, test.want)
+		got, err := facts.Survey(t.Context(), test.host)
+		if err != nil || !reflect.DeepEqual(got.NVML, test.want) || !reflect.DeepEqual(got.Xids, test.xids) {
+			t.Errorf("%s: got %+v, %+v, %v, want %+v", name, got.NVML, got.Xids, err, test.want)
 			continue
 		}
 		var unknown string
-		for _, u := range facts.Unknown {
+		for _, u := range got.Unknown {
 			if u.Fact == "nvml" || u.Fact == "nvidiaXids" {
 				unknown += u.Reason
 			}
@@ -81,10 +81,10 @@ func TestSurveyedCards(t *testing.T) {
 			t.Errorf("%s: unknown %q, want %q", name, unknown, test.unknown)
 		}
 		var file bytes.Buffer
-		if err := facts.Write(&file); err != nil {
+		if err := got.Write(&file); err != nil {
 			t.Fatal(err)
 		}
-		read, err := preflight.ReadFacts(&file)
+		read, err := facts.ReadFacts(&file)
 		if err != nil || !reflect.DeepEqual(read.NVML, test.want) || !reflect.DeepEqual(read.Xids, test.xids) || strings.Contains(file.String(), "1650522") {
 			t.Errorf("%s: read back %+v, %v", name, read, err)
 		}

@@ -13,32 +13,33 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/podpath"
 )
 
 // ask gathers the facts that do not come from files of the host, for the chosen checks. If dry is nil, dnf runs
 // later.
-func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.Choice, f *preflight.Facts, dry func(context.Context) error) preflight.Asked {
-	cards := preflight.GPUs(gpu.Look(f.PCI, f.Driver))
-	asked := preflight.Asked{GPUs: &cards}
+func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.Choice, f *facts.Facts, dry func(context.Context) error) facts.Asked {
+	cards := facts.GPUs(gpu.Look(f.PCI, f.Driver))
+	asked := facts.Asked{GPUs: &cards}
 	if choice.Judges("endpoint-free", w) && w.NewEndpoint != "" {
 		asked.EndpointInUse = kubeadm.ClusterAt(ctx, w.NewEndpoint)
 	}
 	if choice.Judges("etcd-fsync", w) {
-		asked.EtcdDisk, asked.EtcdDiskOutcome = measureDisk(ctx, preflight.EtcdDir)
+		asked.EtcdDisk, asked.EtcdDiskOutcome = measureDisk(ctx, facts.EtcdDir)
 	}
 	if choice.Judges("pod-path", w) && !w.Managed {
 		asked.PodPath = podpath.Try(ctx, host.Local{}, ipv4Of(w.PodSubnet), ipv4Of(w.ServiceSubnet))
 	}
 	if existing := s.Config.Registry.Existing; existing != nil && choice.Judges("site-registry", w) {
 		missing, err := existing.Missing(ctx, s.Index.Lock.Images)
-		asked.MissingImages, asked.MissingImagesOutcome = missing, preflight.OutcomeOf(err)
+		asked.MissingImages, asked.MissingImagesOutcome = missing, facts.OutcomeOf(err)
 	}
 	switch {
 	case dry == nil:
 		asked.Transaction.Skipped = "airgap join runs dnf after the registry is available"
 	case choice.Judges("packages", w):
-		asked.Transaction = preflight.OutcomeOf(dry(ctx))
+		asked.Transaction = facts.OutcomeOf(dry(ctx))
 	}
 	return asked
 }
@@ -55,9 +56,9 @@ func ipv4Of(subnets string) netip.Prefix {
 
 // measureDisk measures the sync latency of etcd's disk, unless etcd already uses it. Three seconds are sufficient
 // to find a slow disk.
-func measureDisk(ctx context.Context, dir string) (time.Duration, preflight.Outcome) {
+func measureDisk(ctx context.Context, dir string) (time.Duration, facts.Outcome) {
 	if _, err := os.Stat(filepath.Join(dir, "member")); err == nil {
-		return 0, preflight.Outcome{Skipped: "etcd already uses this disk"}
+		return 0, facts.Outcome{Skipped: "etcd already uses this disk"}
 	}
 	for ; dir != "/"; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(dir); err == nil {
@@ -65,5 +66,5 @@ func measureDisk(ctx context.Context, dir string) (time.Duration, preflight.Outc
 		}
 	}
 	took, err := host.SyncLatency(ctx, dir, 3*time.Second)
-	return took, preflight.OutcomeOf(err)
+	return took, facts.OutcomeOf(err)
 }

@@ -8,24 +8,25 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/replay"
 )
 
 // TestAsk: a fact of only one check is gathered if that check is chosen. Its outcome is a fact, too.
 func TestAsk(t *testing.T) {
 	s := sitetest.SettingsSite(t, "")
-	f := &preflight.Facts{Driver: "what is this"}
+	f := &facts.Facts{Driver: "what is this"}
 	refused := errors.New("nothing provides socat")
 	for _, tc := range []struct {
 		name   string
 		choice preflight.Choice
 		dry    error // nil: dnf does not run
-		want   preflight.Outcome
+		want   facts.Outcome
 	}{
-		{"chosen", preflight.Choice{Only: []string{"packages"}}, refused, preflight.OutcomeOf(refused)},
-		{"skipped", preflight.Choice{Only: []string{}, Skip: []string{"packages"}}, refused, preflight.Outcome{}},
-		{"not chosen", preflight.Choice{Only: []string{"swap"}}, refused, preflight.Outcome{}},
-		{"later", preflight.Choice{Only: []string{"packages"}}, nil, preflight.Outcome{Skipped: "airgap join runs dnf after the registry is available"}},
+		{"chosen", preflight.Choice{Only: []string{"packages"}}, refused, facts.OutcomeOf(refused)},
+		{"skipped", preflight.Choice{Only: []string{}, Skip: []string{"packages"}}, refused, facts.Outcome{}},
+		{"not chosen", preflight.Choice{Only: []string{"swap"}}, refused, facts.Outcome{}},
+		{"later", preflight.Choice{Only: []string{"packages"}}, nil, facts.Outcome{Skipped: "airgap join runs dnf after the registry is available"}},
 	} {
 		var dry func(context.Context) error
 		if tc.dry != nil {
@@ -40,7 +41,7 @@ func TestAsk(t *testing.T) {
 
 // TestAskPodPath: the way of pods' packets is tried only for the chosen check, and not on a node.
 func TestAskPodPath(t *testing.T) {
-	s, f := sitetest.SettingsSite(t, ""), &preflight.Facts{}
+	s, f := sitetest.SettingsSite(t, ""), &facts.Facts{}
 	only := preflight.Choice{Only: []string{"pod-path"}}
 	for _, tc := range []struct {
 		want   preflight.Want
@@ -76,7 +77,7 @@ func TestNetworkModulesAreSurveyed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := preflight.Gather(t.Context(), h)
+	f, err := facts.Gather(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -21,8 +22,8 @@ func Apart(addr string, wrong *trust.ClockError) error {
 // ClockAgrees runs the check clock-registry before the others. With a wrong clock the API server's certificate is
 // not valid, so the host cannot use its join token.
 func ClockAgrees(s *site.Site, skip []string) error {
-	facts := &preflight.Facts{Time: preflight.Time{Now: time.Now()}}
-	result, err := preflight.RunOne("clock-registry", facts, preflight.Want{Peer: s.Peer, Site: s.Config.Preflight}, skip)
+	now := &facts.Facts{Time: facts.Time{Now: time.Now()}}
+	result, err := preflight.RunOne("clock-registry", now, preflight.Want{Peer: s.Peer, Site: s.Config.Preflight}, skip)
 	if err != nil || result.Status != preflight.Fail {
 		return err
 	}

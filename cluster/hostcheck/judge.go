@@ -23,12 +23,13 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // Judge gathers this host's facts and runs the checks. stored means that the store already has the bundle. If dry is
 // nil, dnf runs later.
 func Judge(ctx context.Context, s *site.Site, choice preflight.Choice, stored bool, dry func(context.Context) error) (preflight.Report, error) {
-	facts, err := preflight.Gather(ctx, host.Local{})
+	gathered, err := facts.Gather(ctx, host.Local{})
 	if err != nil {
 		return preflight.Report{}, err
 	}
@@ -39,8 +40,8 @@ func Judge(ctx context.Context, s *site.Site, choice preflight.Choice, stored bo
 	if want.NewEndpoint, err = founds(s); err != nil {
 		return preflight.Report{}, err
 	}
-	facts.Asked = ask(ctx, s, &want, choice, facts, dry)
-	return preflight.Run(ctx, facts, want, choice)
+	gathered.Asked = ask(ctx, s, &want, choice, gathered, dry)
+	return preflight.Run(ctx, gathered, want, choice)
 }
 
 // AtRest waits for dnf and kubeadm, which continue when the airgap that started them is killed. Until they exit, the

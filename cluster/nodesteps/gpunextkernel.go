@@ -9,7 +9,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/internal/step"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -41,9 +41,9 @@ func nextKernel(ctx context.Context, s *site.Site) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	f := &preflight.Facts{Kernel: preflight.Kernel{Release: running, Next: chosen.Release}}
+	f := &facts.Facts{Kernel: facts.Kernel{Release: running, Next: chosen.Release}}
 	for _, k := range installed {
-		f.Packages = append(f.Packages, preflight.Package{Name: k.Name, Version: k.Version, Release: k.Release, Arch: k.Arch})
+		f.Packages = append(f.Packages, facts.Package{Name: k.Name, Version: k.Version, Release: k.Release, Arch: k.Arch})
 	}
 	return f.NextKernel(), nil
 }

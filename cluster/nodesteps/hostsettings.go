@@ -16,7 +16,7 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/runtime"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // FirstSteps record the state of the host and its trusted keys, and open the firewall for the
@@ -67,7 +67,7 @@ func waiting(s *site.Site) []settings.UnitPaths {
 	}
 	kubelet := slices.Concat([]string{runtime.KubeletDir}, images)
 	if s.Node.Has(config.ControlPlane) {
-		kubelet = append(kubelet, preflight.EtcdDir)
+		kubelet = append(kubelet, facts.EtcdDir)
 	}
 	return []settings.UnitPaths{{Unit: "kubelet.service", Paths: kubelet}, {Unit: unit, Paths: images}}
 }
@@ -156,11 +156,11 @@ func NodePorts(s *site.Site) [][2]int {
 }
 
 // PortsToHold returns the ports of programs on this host.
-func PortsToHold(s *site.Site) []preflight.Port {
-	var ports []preflight.Port
+func PortsToHold(s *site.Site) []facts.Port {
+	var ports []facts.Port
 	for _, p := range listening(s) {
 		if p.Program != "" {
-			ports = append(ports, preflight.Port{Number: p.First, Protocol: p.Protocol, For: p.Program})
+			ports = append(ports, facts.Port{Number: p.First, Protocol: p.Protocol, For: p.Program})
 		}
 	}
 	return ports

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/runtime"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/verify/nodereport"
 )
 
@@ -20,7 +20,7 @@ import (
 func (s Settings) network(ctx context.Context, m kubeadm.Machine) (*nodereport.HostNetwork, error) {
 	found := &nodereport.HostNetwork{Address: s.Address}
 	var err error
-	if found.Link, found.DHCP, err = preflight.AddressOf(ctx, m.Host, s.Address); err != nil {
+	if found.Link, found.DHCP, err = facts.AddressOf(ctx, m.Host, s.Address); err != nil {
 		return nil, err
 	}
 	if s.Firewall != nil {
@@ -76,6 +76,6 @@ func nameServers(m kubeadm.Machine, file string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", file, err)
 	}
-	servers := preflight.NameServers(string(text))
+	servers := facts.NameServers(string(text))
 	return servers[:min(len(servers), maxNameServers)], nil
 }

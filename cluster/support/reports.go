@@ -24,6 +24,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -137,11 +138,11 @@ func (e *Evidence) certificates(context.Context) ([]certs.Certificate, error) {
 }
 
 func (e *Evidence) facts(ctx context.Context, w io.Writer) error {
-	facts, err := preflight.Survey(ctx, e.Machine.Host)
+	taken, err := facts.Survey(ctx, e.Machine.Host)
 	if err != nil {
 		return err
 	}
-	return facts.Write(w)
+	return taken.Write(w)
 }
 
 // nodeReport creates a node report. The limit of each of its parts is at most the limit of this part.

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestSplitSkip: --skip of an upgrade can name a check, a rule, both, or neither.
@@ -20,7 +21,7 @@ func TestSplitSkip(t *testing.T) {
 	if _, _, err := SplitSkip([]string{"nonsense"}); err == nil || strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("no check or rule is near: %v", err)
 	}
-	if _, err := preflight.Run(t.Context(), &preflight.Facts{}, preflight.Want{}, preflight.Choice{Skip: checks}); err != nil {
+	if _, err := preflight.Run(t.Context(), &facts.Facts{}, preflight.Want{}, preflight.Choice{Skip: checks}); err != nil {
 		t.Errorf("preflight does not take them: %v", err)
 	}
 }

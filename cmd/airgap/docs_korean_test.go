@@ -58,14 +58,14 @@ func tableRows(page, name string) [][]string {
 
 var (
 	verbatim = regexp.MustCompile("`[^`]+`|airgap registry|kubeadm (init|join)")
-	facts    = regexp.MustCompile("`[^`]+`|[~*./\\w-]*/[*./\\w-]+|\\b[A-Z]+_[A-Z_]+\\b|\\d+(\\.\\d+)*|\\bprivileged\\b")
+	details  = regexp.MustCompile("`[^`]+`|[~*./\\w-]*/[*./\\w-]+|\\b[A-Z]+_[A-Z_]+\\b|\\d+(\\.\\d+)*|\\bprivileged\\b")
 	english  = regexp.MustCompile(`\b[a-z]{3,} [a-z]{2,}\b`)
 )
 
 // factsOf returns the code, paths, names in capitals and numbers of a cell, sorted.
 func factsOf(cell string) []string {
 	found := map[string]bool{}
-	for _, fact := range facts.FindAllString(cell, -1) {
+	for _, fact := range details.FindAllString(cell, -1) {
 		found[strings.Trim(fact, ".")] = true
 	}
 	return slices.Sorted(maps.Keys(found))

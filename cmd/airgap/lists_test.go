@@ -10,13 +10,14 @@ import (
 	"airgap.dev/airgap/cluster/status"
 	"airgap.dev/airgap/cluster/store"
 	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/verify/result"
 )
 
 // TestNoListIsNull: an empty list is never null in JSON and YAML.
 func TestNoListIsNull(t *testing.T) {
 	for name, result := range map[string]any{
-		"lock": bundle.Lock{Images: []bundle.Image{{Name: "x"}}}, "index": &bundle.Index{}, "facts": &preflight.Facts{}, "report": preflight.Report{},
+		"lock": bundle.Lock{Images: []bundle.Image{{Name: "x"}}}, "index": &bundle.Index{}, "facts": &facts.Facts{}, "report": preflight.Report{},
 		"verdict": result.Report{}, "status": &status.Status{}, "bundles": []store.Bundle(nil), "join line": &join.Line{}, "none": (*join.Line)(nil),
 	} {
 		for _, format := range []string{asJSON, asYAML} {

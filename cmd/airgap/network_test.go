@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni/cnitest"
 	"airgap.dev/airgap/internal/config/configtest"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 const k8s = configtest.Kubernetes
@@ -105,7 +105,7 @@ func TestNetworkOfAChart(t *testing.T) {
 	if !slices.Contains(ports, "8472/udp from nodes") || !slices.Contains(ports, "4240/tcp from nodes") {
 		t.Errorf("ports %v", ports)
 	}
-	for _, own := range []preflight.Port{{Number: 9891, Protocol: "tcp", For: "cilium-operator gops"}, {Number: 9964, Protocol: "tcp", For: "cilium-envoy metrics"}} {
+	for _, own := range []facts.Port{{Number: 9891, Protocol: "tcp", For: "cilium-operator gops"}, {Number: 9964, Protocol: "tcp", For: "cilium-envoy metrics"}} {
 		if !slices.Contains(w.Ports, own) || strings.Contains(strings.Join(ports, " "), strconv.Itoa(own.Number)) {
 			t.Errorf("%v must be free and not opened: preflight has %v, the firewall %v", own, w.Ports, ports)
 		}

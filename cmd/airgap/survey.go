@@ -7,7 +7,7 @@ import (
 
 	"airgap.dev/airgap/bundle/survey"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 const surveyLong = `Record the facts of this server: OS, kernel, installed packages, cgroups, network, disks,
@@ -41,11 +41,11 @@ func surveyCommand(a *app) *cobra.Command {
 				return surveyScript(a, o.File)
 			}
 			o.Say = a.say
-			facts, err := survey.Take(cmd.Context(), o)
+			taken, err := survey.Take(cmd.Context(), o)
 			if err != nil || o.File != "" {
 				return err
 			}
-			return a.print(facts, facts.Write)
+			return a.print(taken, taken.Write)
 		},
 	}
 	cmd.Flags().StringVar(&o.File, "file", "", "file for the facts; default: stdout")
@@ -59,7 +59,7 @@ func surveyScript(a *app, out string) error {
 	if out != "" || a.output != asText {
 		return advice.Usagef("airgap survey: --script prints to stdout: leave out --file and --output")
 	}
-	text, err := preflight.SurveyScript()
+	text, err := facts.SurveyScript()
 	if err != nil {
 		return err
 	}

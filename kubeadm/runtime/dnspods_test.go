@@ -18,10 +18,11 @@ func TestDNSPods(t *testing.T) {
 		want    []string
 		err     string
 	}{
-		"containerd": {`{"info":{"config":{"dns_config":{"servers":["10.0.0.1","10.0.0.2"]}},"runtimeSpec":{"mounts":[{"destination":"/etc/resolv.conf","source":"/gone"}]}}}`, []string{"10.0.0.1", "10.0.0.2"}, ""},
-		"CRI-O":      {`{"info":{"runtimeSpec":{"mounts":[{"destination":"/proc"},{"destination":"/etc/resolv.conf","source":"/run/pod/resolv.conf"}]}}}`, []string{"10.0.0.3"}, ""},
-		"neither":    {`{"info":{}}`, nil, "does not report its name servers"},
-		"not JSON":   {`x`, nil, "inspect pod coredns-1"},
+		"containerd": {`{"info":{"config":{"dns_config":{"servers":["10.0.0.1","10.0.0.2"]}},"runtimeSpec":{"mounts":[{"destination":"/etc/resolv.conf","source":"/gone"}]}}}`,
+			[]string{"10.0.0.1", "10.0.0.2"}, ""},
+		"CRI-O":    {`{"info":{"runtimeSpec":{"mounts":[{"destination":"/proc"},{"destination":"/etc/resolv.conf","source":"/run/pod/resolv.conf"}]}}}`, []string{"10.0.0.3"}, ""},
+		"neither":  {`{"info":{}}`, nil, "does not report its name servers"},
+		"not JSON": {`x`, nil, "inspect pod coredns-1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, m := hosttest.New(t)

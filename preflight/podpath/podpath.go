@@ -27,7 +27,7 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/packetfilter"
 )
 
@@ -48,18 +48,18 @@ type end struct {
 
 // Try sends TCP and UDP from one address of the pod subnet to another one, and to a Service address.
 // It needs root. The namespace of the calling thread is the host's.
-func Try(ctx context.Context, h host.Host, pods, services netip.Prefix) preflight.PodPath {
+func Try(ctx context.Context, h host.Host, pods, services netip.Prefix) facts.PodPath {
 	if !pods.Addr().Is4() || pods.Bits() > 28 || !services.Addr().Is4() || services.Bits() > 28 {
-		return preflight.PodPath{Outcome: preflight.Outcome{Skipped: "the pod and Service subnets are not IPv4, or are too small"}}
+		return facts.PodPath{Outcome: facts.Outcome{Skipped: "the pod and Service subnets are not IPv4, or are too small"}}
 	}
 	outside, err := netns.Get()
 	if err != nil {
-		return preflight.PodPath{Outcome: preflight.OutcomeOf(fmt.Errorf("find the network namespace of this host: %w", err))}
+		return facts.PodPath{Outcome: facts.OutcomeOf(fmt.Errorf("find the network namespace of this host: %w", err))}
 	}
 	defer outside.Close()
 	held, err := hold(ctx, outside)
 	if err != nil {
-		return preflight.PodPath{Outcome: preflight.OutcomeOf(err)}
+		return facts.PodPath{Outcome: facts.OutcomeOf(err)}
 	}
 	defer held.Close()
 	before := counters(ctx, h)
@@ -67,11 +67,11 @@ func Try(ctx context.Context, h host.Host, pods, services netip.Prefix) prefligh
 	var used *usedError
 	switch {
 	case errors.As(err, &used):
-		return preflight.PodPath{Outcome: preflight.Outcome{Skipped: used.Error()}}
+		return facts.PodPath{Outcome: facts.Outcome{Skipped: used.Error()}}
 	case err != nil:
-		return preflight.PodPath{Outcome: preflight.OutcomeOf(err)}
+		return facts.PodPath{Outcome: facts.OutcomeOf(err)}
 	}
-	path := preflight.PodPath{Outcome: preflight.OutcomeOf(nil), Lost: lost}
+	path := facts.PodPath{Outcome: facts.OutcomeOf(nil), Lost: lost}
 	if len(lost) > 0 {
 		after := counters(ctx, h)
 		for _, rule := range after.order {

@@ -17,7 +17,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/preflight"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 var (
@@ -142,7 +142,7 @@ func TestTwo(t *testing.T) {
 	inside, err := netns.Get()
 	require.NoError(t, err)
 	defer inside.Close()
-	results := make(chan preflight.PodPath, 3)
+	results := make(chan facts.PodPath, 3)
 	for range cap(results) {
 		go func() {
 			_ = within(inside, func() error {
