@@ -52,7 +52,7 @@ type dryRunWrite struct {
 
 // dryRunWrites returns one write for each kind of object that kubeadm or airgap changes.
 func dryRunWrites(ctx context.Context, client kubernetes.Interface, node string) []dryRunWrite {
-	dry, patch := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, []byte(`{"metadata":{"annotations":{"airgap.dev/rehearsal":"yes"}}}`)
+	dry, patch := metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, []byte(`{"metadata":{"annotations":{"airgap.dev/dry-run":"yes"}}}`)
 	made, merge, system := metav1.CreateOptions{DryRun: dry.DryRun}, types.MergePatchType, metav1.NamespaceSystem
 	return []dryRunWrite{
 		{"change node " + node, func() error {
@@ -124,7 +124,7 @@ func dryRunEviction(ctx context.Context, client kubernetes.Interface, p *corev1.
 }
 
 func dryRunName() metav1.ObjectMeta {
-	return metav1.ObjectMeta{GenerateName: "airgap-dryRunWrite-"}
+	return metav1.ObjectMeta{GenerateName: "airgap-dry-run-"}
 }
 
 func dryRunPod() corev1.PodSpec {

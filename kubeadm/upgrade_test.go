@@ -299,9 +299,9 @@ func TestUpgradeAfterReboot(t *testing.T) {
 	}
 }
 
-// TestRehearseWrites: the error names a webhook that denies or does not answer. A webhook without
+// TestDryRunWrites: the error names a webhook that denies or does not answer. A webhook without
 // support for dry runs is skipped, and no write is persisted.
-func TestRehearseWrites(t *testing.T) {
+func TestDryRunWrites(t *testing.T) {
 	pod := func(name string) string {
 		return fmt.Sprintf(`{"metadata":{"name":%q,"namespace":"shop","ownerReferences":[{"apiVersion":"apps/v1","kind":"ReplicaSet","name":"till","uid":"1","controller":true}]}}`, name)
 	}
