@@ -155,6 +155,9 @@ func (c Check) judge(f *facts.Facts, w *Want, skip []string) Result {
 	if c.Role != "" && !w.HasRole(c.Role) {
 		return skipped("no role " + string(c.Role))
 	}
+	if older := f.NotSurveyed(c.Needs...); len(older) > 0 {
+		return skipped("the survey is from an older airgap, without " + strings.Join(older, ", "))
+	}
 	if reasons := f.Why(c.Needs...); len(reasons) > 0 {
 		return w.Site.Checks.soften(c, Result{Status: Error, Found: "unknown: " + strings.Join(reasons, "; "),
 			Fix: "run as root; or check it yourself and pass --skip " + c.ID})

@@ -12,7 +12,7 @@ func volume(mount, source string, lines ...facts.BootMount) *facts.Facts {
 	for i, m := range lines {
 		lines[i].Device = facts.KernelName(nil, m.Spec)
 	}
-	f.BootMounts = facts.BootMounts{Surveyed: true, Mounts: lines}
+	f.BootMounts = facts.BootMounts{Mounts: lines}
 	return f
 }
 
@@ -52,7 +52,7 @@ func TestBootMounts(t *testing.T) {
 		{"a unit that no target starts", bootMounts, volume("/var/lib/etcd", "/dev/dm-1", later), cp, Warn, "no target that starts the unit"},
 		{"a unit that multi-user.target wants", bootMounts, volume("/var/lib/etcd", "/dev/dm-1", optional), cp, Warn, "no target that needs the unit"},
 		{"a container", bootMounts, container, cp, Skip, "systemd-nspawn"},
-		{"an old survey", bootMounts, &facts.Facts{Filesystems: parent.Filesystems}, cp, Skip, "older airgap"},
+		{"an old survey", bootMounts, &facts.Facts{Surveyed: []string{"filesystems", "targets"}, Filesystems: parent.Filesystems}, cp, Skip, "older airgap"},
 		{"unread fstab", bootMounts, &facts.Facts{Unknown: []facts.Unknown{{Fact: "bootMounts", Reason: "open etc/fstab: permission denied"}}}, cp, Error, "permission denied"},
 
 		{"no link", dataLinks, &facts.Facts{Targets: []facts.Target{{Path: "/tmp", Target: "/scratch"}}}, cp, Pass, "none"},
@@ -125,7 +125,7 @@ func TestSpaceOfVolumes(t *testing.T) {
 			Want{}, Warn, "/etc/multipath.conf:3"},
 		{"it has the disk of etcd", multipath,
 			&facts.Facts{Units: []facts.Unit{{Name: "multipathd.service", State: "active", Enabled: "enabled"}}, Multipath: facts.Multipath{Single: []string{"sdb"}},
-				BootMounts: facts.BootMounts{Surveyed: true, Mounts: []facts.BootMount{line("/dev/sdb1", facts.EtcdPath)}}},
+				BootMounts: facts.BootMounts{Mounts: []facts.BootMount{line("/dev/sdb1", facts.EtcdPath)}}},
 			Want{Roles: []Role{ControlPlane}}, Fail, "/etc/fstab:7 mounts /dev/sdb1"},
 	})
 }

@@ -137,6 +137,10 @@ func hostProblems(c *config.Cluster, f *facts.Facts, driver gpu.Plan) ([]incompa
 	judged := *f
 	judged.Asked.GPUs = &seen
 	var all []incompatibility
+	if lacks := f.NotSurveyed(facts.Names()...); len(lacks) > 0 {
+		all = append(all, incompatibility{of: f.Host, found: fmt.Sprintf("its survey is from an older airgap, without %d facts: %s", len(lacks), strings.Join(lacks, ", ")),
+			want: "a survey of this version", source: "airgap survey", fix: "run airgap survey there again, or the new survey script; otherwise preflight finds these problems only on the server"})
+	}
 	for _, id := range hostChecks() {
 		r, err := preflight.RunOne(id, &judged, want, nil)
 		if err != nil {

@@ -14,7 +14,7 @@ func TestSurveyOfNextBoot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := ReadSurvey(t.Context(), strings.NewReader(string(archive)+"-- end/ --\n"))
+		again, err := ReadSurvey(t.Context(), strings.NewReader(string(archive)+surveyedEnd()))
 		if err != nil {
 			t.Fatal(err)
 		}

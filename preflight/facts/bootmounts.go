@@ -10,8 +10,6 @@ import (
 
 // BootMounts are the mounts of the next boot.
 type BootMounts struct {
-	// Surveyed is false in a survey of an older airgap, which has no mounts of the next boot.
-	Surveyed bool `yaml:"surveyed,omitempty" json:"surveyed,omitempty"`
 	// Container is the manager of the container that the host is; it mounts file systems. "" for none.
 	Container string      `yaml:"container,omitempty" json:"container,omitempty"`
 	Mounts    []BootMount `yaml:"mounts,omitempty" json:"mounts,omitempty"`
@@ -39,7 +37,6 @@ type BootMount struct {
 // of fstab, and that one hides a unit of a package. Of two lines for a mount point the first counts.
 func readBootMounts(ctx context.Context, r reader, f *Facts) error {
 	var err error
-	f.BootMounts.Surveyed = true
 	if f.BootMounts.Container, err = r.optional("run/systemd/container"); err != nil {
 		return err
 	}

@@ -30,6 +30,9 @@ type Facts struct {
 	Schema  int       `yaml:"schema" json:"schema"`
 	Host    string    `yaml:"host" json:"host"` // from the kernel
 	Unknown []Unknown `yaml:"unknown,omitempty" json:"unknown,omitempty"`
+	// Surveyed are the facts that the program or the script asked for, by the names of Unknown.Fact.
+	// A survey of an older airgap does not have all. Empty in facts that no host was asked for.
+	Surveyed []string `yaml:"surveyed,flow,omitempty" json:"surveyed,omitempty"`
 
 	OS     OS     `yaml:"os" json:"os"`
 	Kernel Kernel `yaml:"kernel" json:"kernel"`
@@ -127,6 +130,9 @@ func ReadFacts(r io.Reader) (*Facts, error) {
 	}
 	if f.Schema < 1 || f.Schema > Schema {
 		return nil, fmt.Errorf("read facts: unknown schema %d, this program reads 1 to %d: survey the host with this program", f.Schema, Schema)
+	}
+	if len(f.Surveyed) == 0 {
+		f.Surveyed = firstSurveyed()
 	}
 	return &f, nil
 }

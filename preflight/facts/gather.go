@@ -63,7 +63,7 @@ func Gather(ctx context.Context, h host.Host) (*Facts, error) {
 // gatherWithin does not wait for a probe that hangs, such as a read from a dead NFS server: its
 // fact is unknown, and the others are not.
 func gatherWithin(ctx context.Context, h host.Host, limit time.Duration) (*Facts, error) {
-	f := &Facts{Schema: Schema}
+	f := &Facts{Schema: Schema, Surveyed: Names()}
 	r := reader{host: h, fs: h.FS()}
 	list := probes()
 	answers := make([]<-chan answer, len(list))

@@ -17,7 +17,7 @@ func TestNextKernel(t *testing.T) {
 		{"no default entry", entry, "5.14.0-427.el9.x86_64", ""},
 		{"readable only by root", "-- denied/boot/grub2/grubenv --\nopen boot/grub2/grubenv: permission denied\n", "", "permission denied"},
 	} {
-		f, err := ReadSurvey(t.Context(), strings.NewReader(test.recording+"-- end/ --\n"))
+		f, err := ReadSurvey(t.Context(), strings.NewReader(test.recording+surveyedEnd()))
 		if err != nil {
 			t.Fatal(err)
 		}

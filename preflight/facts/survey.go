@@ -40,7 +40,7 @@ func SurveyScript() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	err = t.Execute(&b, map[string]any{
-		"Sysctls": sysctls, "Units": surveyedUnits(), "Paths": surveyedPaths(), "Dirs": dirs, "Vendor": "0x" + nvidia,
+		"Facts": strings.Join(Names(), " "), "Sysctls": sysctls, "Units": surveyedUnits(), "Paths": surveyedPaths(), "Dirs": dirs, "Vendor": "0x" + nvidia,
 		"Present": slices.Concat(runtimeSockets(), runtimeBinaries(), blockingLeftovers(), untidyLeftovers(), toolPaths(), shadowPaths(), kubeletUnits(), []string{nvidiaUninstall}),
 		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": slices.Concat(serviceDropIns(), confDirs("logind.conf"), confDirs("system.conf")), "Environments": kubeletEnvironments(), "Connections": connectionDirs(), "KubeletClient": kubeletClient,
 		"LeftOut": leftOutPattern, "Remote": remoteTypes(), "UnitDirs": unitDirs(), "DF": strings.Join(dfOptions(), " "),
@@ -76,11 +76,21 @@ func ReadSurvey(ctx context.Context, r io.Reader) (*Facts, error) {
 	if n := len(a.Files); n == 0 || a.Files[n-1].Name != surveyEnd {
 		return nil, errors.New("the survey is incomplete: the copy is truncated, or the script did not finish")
 	}
+	surveyed := firstSurveyed()
+	for _, f := range a.Files {
+		if names, is := strings.CutPrefix(f.Name, "facts/"); is {
+			surveyed = slices.DeleteFunc(strings.Fields(names), func(name string) bool { return !slices.Contains(Names(), name) })
+		}
+	}
 	h, err := replay.Host(text)
 	if err != nil {
 		return nil, err
 	}
-	return Survey(ctx, h)
+	f, err := Survey(ctx, h)
+	if err == nil {
+		f.Surveyed = surveyed
+	}
+	return f, err
 }
 
 // maxSurvey is far more than a server with thousands of packages needs.

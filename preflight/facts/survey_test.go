@@ -9,6 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -126,4 +129,30 @@ func filters(script string) string {
 	_, rest, _ := strings.Cut(script, "# Filters that remove secrets")
 	functions, _, _ := strings.Cut(rest, "\nwhole ")
 	return "#" + functions + "\n"
+}
+
+// surveyedEnd ends a recording as the script does.
+func surveyedEnd() string {
+	return "-- facts/" + strings.Join(Names(), " ") + " --\n-- end/ --\n"
+}
+
+// TestOlderSurvey: the facts that an older airgap did not ask for are not known to be absent, in
+// YAML and in the output of the script.
+func TestOlderSurvey(t *testing.T) {
+	yaml, err := ReadFacts(strings.NewReader("schema: 1\nhost: a\n"))
+	require.NoError(t, err)
+	older, err := ReadSurvey(t.Context(), strings.NewReader("-- end/ --\n"))
+	require.NoError(t, err)
+	newer, err := ReadSurvey(t.Context(), strings.NewReader("-- facts/os bootMounts invented --\n-- end/ --\n"))
+	require.NoError(t, err)
+	for _, f := range []*Facts{yaml, older} {
+		assert.Equal(t, []string{"bootMounts", "audit"}, f.NotSurveyed("os", "bootMounts", "audit", "umask"))
+	}
+	assert.Equal(t, []string{"os", "bootMounts"}, newer.Surveyed)
+	gathered, err := Gather(t.Context(), loadHost(t, "rocky9"))
+	require.NoError(t, err)
+	assert.Empty(t, gathered.NotSurveyed(Names()...))
+	for _, name := range firstSurveyed() {
+		assert.Contains(t, Names(), name)
+	}
 }

@@ -8,6 +8,7 @@
 //	denied/PATH      an unreadable file, with the error
 //	run/COMMAND      the stdout of a command
 //	fail/CODE/COMMAND  the last output of a command that exited with CODE
+//	facts/NAMES      the facts that a survey asks for
 //	end/             the end of a complete survey
 //
 // A recording can be read, written and shortened by hand: COMMAND can be the beginning of a command
@@ -68,9 +69,9 @@ func (r *recorded) load(section string, data []byte) error {
 			return err
 		}
 		r.commands[command] = answer{n, strings.TrimSpace(string(data))}
-	case "end":
+	case "facts", "end":
 	default:
-		return errors.New("unknown kind, expected fs, denied, run, fail or end")
+		return errors.New("unknown kind, expected fs, denied, run, fail, facts or end")
 	}
 	return nil
 }

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/preflight/replay"
 )
 
@@ -137,14 +139,31 @@ func example(t testing.TB, name string) []byte {
 // survey returns the output of the survey script on the server with that name.
 func (s servers) survey(t testing.TB, name string) []byte {
 	t.Helper()
-	all := recording(t, hostsDir, s.host)
+	all := distinct(recording(t, hostsDir, s.host), slices.Index(s.names, name))
 	if s.cards != "" {
 		all = slices.Concat(all, recording(t, cardsDir, s.cards))
 	}
 	if s.database == "" {
 		s.database = readRecorded(t, filepath.Join("testdata/installed", s.installed+".txt")).database(t)
 	}
-	return fmt.Appendf(all, "-- fs/proc/sys/kernel/hostname --\n%s\n-- run/rpm -qa --\n%s-- end/ --\n", name, s.database)
+	return fmt.Appendf(all, "-- fs/proc/sys/kernel/hostname --\n%s\n-- run/rpm -qa --\n%s-- facts/%s --\n-- end/ --\n", name, s.database, strings.Join(facts.Names(), " "))
+}
+
+var identities = regexp.MustCompile(`(5f0e3a0f2f9e4a17a1d53c1f4a9b7c|4c4c4544-0051-3010-8052-b4c04f4e31|00:50:56:a1:00:|\b10\.20\.0\.)([0-9a-f]+)`)
+
+// distinct gives a recorded host identifiers of its own: several servers are of the same recording.
+func distinct(recording []byte, n int) []byte {
+	return identities.ReplaceAllFunc(recording, func(found []byte) []byte {
+		of := identities.FindSubmatch(found)
+		switch before := string(of[1]); {
+		case strings.HasPrefix(before, "10."):
+			return fmt.Appendf(nil, "10.20.%d.%s", n, of[2])
+		case strings.HasPrefix(before, "00:"):
+			return fmt.Appendf(nil, "00:50:56:a1:%02x:%s", n, of[2])
+		default:
+			return fmt.Appendf(nil, "%s%02x", before, n)
+		}
+	})
 }
 
 func recording(t testing.TB, dir, name string) []byte {
