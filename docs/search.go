@@ -14,7 +14,7 @@ const (
 	lengthEffect  = 0.6 // b: a word in a short text counts more
 	titleWeight   = 4.0 // of a word in the title of the page, as occurrences in the text
 	headingWeight = 2.0 // of a word in the heading of the section or the first cell of a row
-	troubleWeight = 1.5 // of the rows of the page about symptoms
+	troubleWeight = 1.6 // of the rows of the page about symptoms
 	synonymWeight = 0.8 // of a synonym, compared with the word of the query
 	phraseWeight  = 0.5 // of two words that are next to each other in the query and in the text
 	leastScore    = 0.3 // of a hit, compared with the best one

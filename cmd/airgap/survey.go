@@ -19,7 +19,7 @@ packages that this server is missing. --file creates the directory, and does not
 an existing file.
 
 If programs must be approved before they run on a server, use --script: it prints the same
-survey as a shell script of 150 lines. --facts also reads the output of the script, from
+survey as a shell script of 250 lines. --facts also reads the output of the script, from
 NAME.survey or, compressed, NAME.survey.gz. --from shows that output as facts.`
 
 func surveyCommand(a *app) *cobra.Command {
