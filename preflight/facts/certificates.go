@@ -66,6 +66,7 @@ func readCertificates(_ context.Context, r reader, f *Facts) error {
 	return nil
 }
 
+// Span is the time in which the certificate is valid.
 func (c Certificate) Span() validity.Span {
 	return validity.Span{Begins: c.NotBefore, Ends: c.NotAfter}
 }

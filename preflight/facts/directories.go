@@ -68,6 +68,7 @@ func parseDirectories(text string) []Directory {
 	return dirs
 }
 
+// Directory returns the facts of a surveyed directory or of a parent of one.
 func (f *Facts) Directory(p string) (Directory, bool) {
 	i := slices.IndexFunc(f.Directories, func(d Directory) bool { return d.Path == p })
 	if i < 0 {

@@ -5,6 +5,7 @@ import "regexp"
 // loadedVersion is the number in /proc/driver/nvidia/version, "580.82.07".
 var loadedVersion = regexp.MustCompile(`\s(\d{3}\.\d+(?:\.\d+)?)\s`)
 
+// DriverVersion is the version of the loaded NVIDIA driver: "580.82.07"; "" for none.
 func (f *Facts) DriverVersion() string {
 	if m := loadedVersion.FindStringSubmatch(f.Driver + " "); m != nil {
 		return m[1]

@@ -19,6 +19,7 @@ func RequiredOptions(cgroup string) []string {
 	return append(required, "CGROUP_CPUACCT", "CGROUP_DEVICE", "CGROUP_FREEZER", "CGROUP_SCHED")
 }
 
+// OptionalOptions are kernel options without which some pods do not work.
 func OptionalOptions() []string {
 	return []string{"OVERLAY_FS", "CFS_BANDWIDTH", "SECCOMP", "SECCOMP_FILTER"}
 }

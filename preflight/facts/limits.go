@@ -48,6 +48,7 @@ func (m *Manager) addProxy(variable string) {
 	m.Proxy[name] = proxyWithoutPassword(value)
 }
 
+// OpenFileLimit is the limit of open files as text: "1048576", "unlimited".
 func (m Manager) OpenFileLimit() string {
 	switch m.OpenFiles {
 	case -1:

@@ -2,13 +2,14 @@ package facts
 
 import "strconv"
 
+// Parameters in net.ipv4.conf.LINK.
 const (
 	RPFilterParameter  = "rp_filter"
 	ARPFilterParameter = "arp_filter"
 	ARPIgnoreParameter = "arp_ignore"
 )
 
-// Present is the moment of the survey. The line is known if it sets the present value at boot, too.
+// Present returns the value of a link's parameter at the survey, and the line that sets the same value at boot, if any.
 func (f *Facts) Present(link, parameter string) (int, string) {
 	l := f.filtering(link)
 	value := map[string]int{RPFilterParameter: l.RPFilter, ARPFilterParameter: l.ARPFilter, ARPIgnoreParameter: l.ARPIgnore}[parameter]
@@ -18,8 +19,8 @@ func (f *Facts) Present(link, parameter string) (int, string) {
 	return value, ""
 }
 
-// AtBoot is the moment after the next boot. The larger value of "all" and the link applies. Without a
-// line, the kernel's default is 0.
+// AtBoot returns the value of a link's parameter after the next boot, and the line that sets it. The
+// larger value of "all" and the link applies. Without a line, the kernel's default is 0.
 func (f *Facts) AtBoot(link, parameter string) (value int, line string) {
 	for _, name := range []string{"all", link} {
 		s := f.Sysctl(LinkParameter(name, parameter))
@@ -30,7 +31,7 @@ func (f *Facts) AtBoot(link, parameter string) (value int, line string) {
 	return value, line
 }
 
-// SetAtBoot is the first of the parameters that a line sets for an uplink or for all links.
+// SetAtBoot returns the first of the parameters that a line sets for an uplink or for all links.
 func (f *Facts) SetAtBoot(parameters ...string) Sysctl {
 	for _, parameter := range parameters {
 		for _, link := range append(f.Uplinks(), "all") {
@@ -42,6 +43,7 @@ func (f *Facts) SetAtBoot(parameters ...string) Sysctl {
 	return Sysctl{}
 }
 
+// Parameters of the ports of outgoing connections.
 const (
 	LocalRange    = "net.ipv4.ip_local_port_range"
 	ReservedPorts = "net.ipv4.ip_local_reserved_ports"

@@ -13,6 +13,7 @@ type ProxySetting struct {
 	Value string `yaml:"value" json:"value"` // without a password
 }
 
+// IsProxy reports whether a variable sets a proxy or its exceptions, in any case.
 func IsProxy(name string) bool {
 	switch strings.ToLower(name) {
 	case "http_proxy", "https_proxy", "all_proxy", "no_proxy":

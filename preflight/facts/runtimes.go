@@ -55,6 +55,7 @@ func (f *Facts) OwnSource(runtime string) string {
 	}
 }
 
+// HasSocket reports whether the socket of a runtime exists: "/run/docker.sock".
 func (f *Facts) HasSocket(socket string) bool { return slices.Contains(f.Runtimes.Sockets, socket) }
 
 // OwnerOf is the first installed package of the list, with its version.

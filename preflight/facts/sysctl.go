@@ -111,6 +111,7 @@ func readSysctl(r reader, boot *sysctld.Boot, name string) (Sysctl, error) {
 	return s, nil
 }
 
+// Sysctl returns a kernel parameter; the zero value with its name if the survey does not have it.
 func (f *Facts) Sysctl(name string) Sysctl {
 	for _, s := range f.Sysctls {
 		if s.Name == name {
@@ -133,6 +134,7 @@ func (s Sysctl) SortsAfter(file string) bool {
 	return path.Base(bootOrder(s.File)) > path.Base(file)
 }
 
+// OfTuned reports whether a profile of tuned sets the value at boot.
 func (s Sysctl) OfTuned() bool {
 	return strings.HasPrefix(s.File, "/etc/tuned/") || strings.HasPrefix(s.File, "/usr/lib/tuned/")
 }
@@ -156,6 +158,7 @@ func bootOrder(file string) string {
 
 const UserNamespacesParameter = "user.max_user_namespaces"
 
+// HasAddress reports whether a link has the address.
 func (f *Facts) HasAddress(link, address string) bool {
 	return slices.ContainsFunc(f.Links, func(l Link) bool {
 		return l.Name == link && slices.ContainsFunc(l.Addresses, func(a netip.Prefix) bool { return a.Addr().String() == address })
