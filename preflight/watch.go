@@ -21,7 +21,7 @@ func watchedChecks() []watchedCheck {
 // unknown. Failures that the site accepts (severity warn) are not among them.
 func NextBoot(f *facts.Facts, w Want) []Entry {
 	w.Managed, w.Watched = true, true
-	now := f.WithoutNextBoot()
+	now := facts.WithoutNextBoot(f)
 	var entries []Entry
 	for _, c := range watchedChecks() {
 		if w.Site.Checks.of(c.Check)[severity] == string(Warn) {

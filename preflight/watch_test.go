@@ -63,8 +63,12 @@ func TestNextBoot(t *testing.T) {
 // TestNextBootResults: the results name the file and the line.
 func TestNextBootResults(t *testing.T) {
 	for _, test := range []struct{ name, section, id, found, fix string }{
-		{"swap", "-- fs/etc/fstab --\n/dev/mapper/rl-root / xfs defaults 0 0\n\n/dev/sdb none swap defaults 0 0\n", "swap", "off now; the next boot turns on /dev/sdb (/etc/fstab line 3)", "remove the line"},
-		{"SELinux", "-- fs/etc/selinux/config --\n# by an audit\nSELINUX=permissive\nSELINUXTYPE=targeted\n", "selinux", "enforcing now, permissive after the next boot (/etc/selinux/config line 2)", "SELINUX=enforcing"},
+		{"swap",
+			"-- fs/etc/fstab --\n/dev/mapper/rl-root / xfs defaults 0 0\n\n/dev/sdb none swap defaults 0 0\n",
+			"swap", "off now; the next boot turns on /dev/sdb (/etc/fstab line 3)", "remove the line"},
+		{"SELinux",
+			"-- fs/etc/selinux/config --\n# by an audit\nSELINUX=permissive\nSELINUXTYPE=targeted\n",
+			"selinux", "enforcing now, permissive after the next boot (/etc/selinux/config line 2)", "SELINUX=enforcing"},
 		{"module", "-- fs/etc/modprobe.d/cis.conf --\n\ninstall overlay /bin/false\n", "kernel-modules", `"install overlay" in /etc/modprobe.d/cis.conf line 2: overlay`, "modprobe.d"},
 		{"no answer", "-- denied/etc/fstab --\npermission denied\n", "swap", "permission denied", ""},
 	} {

@@ -48,7 +48,7 @@ func readPolicyPackage(ctx context.Context, r reader, f *Facts) error {
 }
 
 // WithoutNextBoot returns the facts of a host whose next boot changes nothing.
-func (f *Facts) WithoutNextBoot() *Facts {
+func WithoutNextBoot(f *Facts) *Facts {
 	now := *f
 	now.Boot, now.BootMounts, now.Kernel.Next = Boot{}, BootMounts{}, ""
 	now.Sysctls = nil

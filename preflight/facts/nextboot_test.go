@@ -34,7 +34,7 @@ func TestGatherNextBoot(t *testing.T) {
 			require.True(t, strings.HasSuffix(command, " "+PolicyPackage), command)
 		}
 	}
-	now := f.WithoutNextBoot()
+	now := WithoutNextBoot(f)
 	require.Empty(t, now.Boot)
 	require.Empty(t, now.BootMounts)
 	require.Len(t, now.Sysctls, len(f.Sysctls))
