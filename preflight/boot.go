@@ -17,6 +17,14 @@ func nextCgroup(f *facts.Facts) (mode, why string) {
 	return nextboot.CgroupMode(cmdline, from, enterprise.Of(f.OS.Enterprise()).Cgroup)
 }
 
+// reboot is the hint for a boot that must come early, at a time that the administrator chooses.
+func (w *Want) reboot() string {
+	if w.Watched {
+		return "reboot this node at a planned time, after kubectl drain"
+	}
+	return "reboot before the installation"
+}
+
 // bootFix is the hint for a parameter of a boot entry.
 func bootFix(parameter string) string {
 	name, _, _ := strings.Cut(parameter, "=")

@@ -29,7 +29,7 @@ func judgeCgroupVersion(f *facts.Facts, w *Want) Result {
 		found = "v2 now, v1 after the next boot: " + why
 	case next == "v2" && found != "":
 		found += " now, v2 after the next boot: " + why
-		boot = "reboot before the installation"
+		boot = w.reboot()
 	}
 	r := Result{Fail, found, "v2", boot + "; or allow cgroup v1 with failCgroupV1: false in kubernetes.overrides.kubelet"}
 	switch {

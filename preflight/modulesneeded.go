@@ -210,5 +210,5 @@ func judgeModulesLockedAtBoot(f *facts.Facts, w *Want, s facts.Sysctl) Result {
 		return pass("not locked now, %s at every boot; all required modules are built in", s.Setting())
 	}
 	return Result{Fail, "not locked now, but " + s.Setting() + " at every boot: the kernel then refuses " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
-		"remove the line from " + s.File + "; or write these modules to a file in /etc/modules-load.d, and reboot before the installation"}
+		"remove the line from " + s.File + "; or write these modules to a file in /etc/modules-load.d, and " + w.reboot()}
 }

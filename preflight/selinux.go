@@ -14,7 +14,7 @@ var selinux = Check{
 	Needs:  []string{"security", "packages", "bootSELinux", "kernel", "nextKernel", "directories", "targets"}, Run: judgeSELinux,
 }
 
-const containerPolicy = "container-selinux"
+const containerPolicy = facts.PolicyPackage
 
 // judgeSELinux judges the stricter one of the mode now and the mode of the next boot.
 func judgeSELinux(f *facts.Facts, w *Want) Result {
@@ -31,9 +31,9 @@ func judgeSELinux(f *facts.Facts, w *Want) Result {
 		return Result{Fail, fmt.Sprintf("%s, with the policy %q (/etc/selinux/config line %d)", found, f.Boot.SELinux.Type, f.Boot.SELinux.TypeLine), "the policy targeted: " + containerPolicy + " has no other",
 			"set SELINUXTYPE=targeted, run touch /.autorelabel and reboot; or set preflight.checks.selinux.severity: warn for a policy of the site that allows containers"}
 	case now == "disabled" && next != "disabled":
-		fix := "run fixfiles -F onboot and reboot before the installation: files that are written now get no label"
+		fix := "run fixfiles -F onboot and " + w.reboot() + ": files that are written now get no label"
 		if f.Boot.SELinux.Relabel {
-			fix = "reboot before the installation; /.autorelabel exists, so the boot takes longer"
+			fix = w.reboot() + "; /.autorelabel exists, so the boot takes longer"
 		}
 		status := Warn
 		if next == "enforcing" {

@@ -59,8 +59,13 @@ func swapNames(swaps []nextboot.Swap) string {
 
 func swapFix(f *facts.Facts, w *Want, next []nextboot.Swap) string {
 	var fix []string
-	if !w.SwapOff {
+	if w.Watched {
+		fix = append(fix, "remove the line; if swap is on now, run swapoff -a")
+	}
+	if !w.SwapOff && !w.Watched {
 		fix = append(fix, "set hostSettings.swap: disable in airgap.yaml and create the bundle again, so that install turns swap off; or run swapoff -a and remove the swap lines from /etc/fstab")
+	}
+	if !w.SwapOff {
 		if slices.ContainsFunc(f.Swap, func(a facts.SwapArea) bool { return strings.HasPrefix(a.Path, "/dev/zram") }) || usesZram(next) {
 			fix = append(fix, "remove zram-generator-defaults")
 		}

@@ -87,6 +87,9 @@ type Want struct {
 	// disk space.
 	Managed bool
 
+	// Watched is true for a running node: no installation follows that changes the host before its next boot.
+	Watched bool
+
 	// NewEndpoint is the control-plane endpoint, HOST:PORT, if this host starts a new cluster; else "".
 	NewEndpoint string
 

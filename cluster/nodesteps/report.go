@@ -9,6 +9,7 @@ import (
 
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
@@ -53,7 +54,7 @@ func Settings(s *site.Site) (report.Settings, error) {
 	}
 	return report.Settings{
 		Node: s.Node.Name, Address: s.Node.Address, Firewall: wantedFirewall(s), APIServer: s.Config.Kubernetes.ControlPlaneEndpoint, Etcd: s.Node.Has(config.ControlPlane),
-		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: upstreams(s), Own: own, GPU: cards,
+		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: upstreams(s), Own: own, GPU: cards, NextBoot: bootSettings(s),
 	}, nil
 }
 
@@ -128,4 +129,13 @@ func reportUnit(s *site.Site) step.Step {
 			},
 		}), err
 	})
+}
+
+// bootSettings has the requirements of this node for the next boot.
+func bootSettings(s *site.Site) *report.BootSettings {
+	c := s.Config
+	return &report.BootSettings{
+		Kubernetes: c.Kubernetes.Version, CgroupV1: c.Kubernetes.AllowsCgroupV1(), ProxyMode: c.Kubernetes.ProxyMode(s.Facts),
+		PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet, Network: cni.NeedsOf(c.Network), Checks: c.Preflight.Checks,
+	}
 }

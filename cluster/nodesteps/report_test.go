@@ -57,6 +57,9 @@ func TestReportSettings(t *testing.T) {
 			!slices.Equal(got.Registries, test.registries) || len(got.Pinned) == 0 {
 			t.Errorf("%s: got %+v", name, got)
 		}
+		if b := got.NextBoot; b == nil || b.Kubernetes != test.site.Config.Kubernetes.Version || b.PodSubnet == "" || b.Network.Plugin == "" {
+			t.Errorf("%s: for the next boot %+v", name, b)
+		}
 		if name == "worker" && (len(got.Locked) != 1 || got.Locked[0].Name != "kubelet") {
 			t.Errorf("locked %v", got.Locked)
 		}

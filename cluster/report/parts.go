@@ -88,6 +88,9 @@ func (s Settings) parts(m kubeadm.Machine) []nodereport.Part {
 	if s.Address != "" {
 		parts = append(parts, part("network", sometimes, slow, func(ctx context.Context, r *report) (err error) { r.Network, err = s.network(ctx, m); return err }))
 	}
+	if s.NextBoot != nil {
+		parts = append(parts, s.nextBootPart(h))
+	}
 	if s.Etcd {
 		parts = append(parts,
 			part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }),
@@ -106,6 +109,19 @@ func part(name string, every, limit time.Duration, look func(context.Context, *n
 // places returns the directories with a minimum of free space in preflight. The unit cannot read
 // UpgradeDir, which has unencrypted keys: its parent directory replaces it.
 func (s Settings) places() []nodereport.Directory {
+	var places []nodereport.Directory
+	for _, space := range preflight.Spaces(s.crio(), s.roles()...) {
+		if space.Path == site.UpgradeDir {
+			space.Path = site.StateDir
+		}
+		places = append(places, nodereport.Directory{Path: space.Path, Use: space.User})
+	}
+	return places
+}
+
+func (s Settings) crio() bool { return slices.Contains(s.Units, "crio.service") }
+
+func (s Settings) roles() []preflight.Role {
 	roles := []preflight.Role{preflight.Worker}
 	if s.Etcd {
 		roles = append(roles, preflight.ControlPlane)
@@ -113,14 +129,7 @@ func (s Settings) places() []nodereport.Directory {
 	if s.Own != nil {
 		roles = append(roles, preflight.Registry)
 	}
-	var places []nodereport.Directory
-	for _, space := range preflight.Spaces(slices.Contains(s.Units, "crio.service"), roles...) {
-		if space.Path == site.UpgradeDir {
-			space.Path = site.StateDir
-		}
-		places = append(places, nodereport.Directory{Path: space.Path, Use: space.User})
-	}
-	return places
+	return roles
 }
 
 // ownAPIServer asks this host's API server over a new connection each time: a stopping server

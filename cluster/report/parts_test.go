@@ -48,7 +48,7 @@ func TestParts(t *testing.T) {
 			fields = append(fields, name)
 		}
 	}
-	for _, p := range (Settings{Address: "10.0.0.11", Etcd: true}).parts(site.ThisMachine()) {
+	for _, p := range (Settings{Address: "10.0.0.11", Etcd: true, NextBoot: &BootSettings{}}).parts(site.ThisMachine()) {
 		looked = append(looked, p.Name)
 	}
 	slices.Sort(fields)

@@ -22,6 +22,7 @@ type Settings struct {
 	APIServer  string                `json:"apiServer"`
 	Address    string                `json:"address,omitempty"`  // the node's; "" in a file of an older airgap
 	Firewall   *settings.Firewall    `json:"firewall,omitempty"` // nil: the site manages it
+	NextBoot   *BootSettings         `json:"nextBoot,omitempty"` // nil in a file of an older airgap
 	Etcd       bool                  `json:"etcd"`               // a member of it runs here
 	Units      []string              `json:"units"`
 	Pinned     []string              `json:"pinned"` // images

@@ -63,9 +63,14 @@ func Gather(ctx context.Context, h host.Host) (*Facts, error) {
 // gatherWithin does not wait for a probe that hangs, such as a read from a dead NFS server: its
 // fact is unknown, and the others are not.
 func gatherWithin(ctx context.Context, h host.Host, limit time.Duration) (*Facts, error) {
-	f := &Facts{Schema: Schema, Surveyed: Names()}
-	r := reader{host: h, fs: h.FS()}
-	list := probes()
+	return reader{host: h, fs: h.FS()}.gather(ctx, probes(), limit)
+}
+
+func (r reader) gather(ctx context.Context, list []probe, limit time.Duration) (*Facts, error) {
+	f := &Facts{Schema: Schema}
+	for _, p := range list {
+		f.Surveyed = append(f.Surveyed, p.fact)
+	}
 	answers := make([]<-chan answer, len(list))
 	for i, p := range list {
 		answers[i] = p.start(ctx, r, limit)
@@ -121,6 +126,8 @@ func merge(into, from reflect.Value) {
 type reader struct {
 	host host.Host
 	fs   fs.FS
+	// mountinfo is the list of mounts; "" is the one of this process.
+	mountinfo string
 }
 
 // text returns a file's content without surrounding white space.

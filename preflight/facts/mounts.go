@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,7 +18,7 @@ type mount struct {
 }
 
 func readMounts(r reader) ([]mount, error) {
-	lines, err := r.lines("proc/self/mountinfo")
+	lines, err := r.lines(cmp.Or(r.mountinfo, "proc/self/mountinfo"))
 	if err != nil {
 		return nil, err
 	}

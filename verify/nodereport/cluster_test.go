@@ -101,6 +101,7 @@ func full() Report {
 			Address: "10.0.0.21", Link: "ens192", DHCP: "10.0.0.21 on ens192 expires", Firewall: &Firewall{Running: true, Opened: true, Missing: []string{"runtime, zone public: x"}},
 			NameServers: []string{"10.0.0.1"}, DNSPods: []DNSPod{{Name: "coredns-1", NameServers: []string{"10.0.0.2"}}},
 		},
+		NextBoot:     &NextBoot{[]BootProblem{{"swap", "off now; the next boot turns on /dev/sdb (/etc/fstab line 4)", "no active swap", "remove the line"}}},
 		Images:       &Images{[]string{"a"}, []string{"b"}},
 		Packages:     &Packages{[]string{"S.5....T.  /usr/bin/kubelet"}, []string{"kubelet-0:1-1.x86_64"}},
 		Links:        []Link{{"flannel.1", "vxlan", 1450, true}},

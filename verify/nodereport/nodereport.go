@@ -45,6 +45,7 @@ type Report struct {
 	Links        []Link        `json:"links,omitempty"`
 	Sysctls      []Setting     `json:"sysctls,omitempty"` // that differ from airgap's values
 	Network      *HostNetwork  `json:"network,omitempty"`
+	NextBoot     *NextBoot     `json:"nextBoot,omitempty"`
 	Registries   []Registry    `json:"registries,omitempty"`
 	Clock        *Clock        `json:"clock,omitempty"`
 	Certificates []Certificate `json:"certificates,omitempty"`
@@ -132,6 +133,19 @@ type Firewall struct {
 type DNSPod struct {
 	Name        string   `json:"name"`
 	NameServers []string `json:"nameServers,omitempty"`
+}
+
+// NextBoot is the state of the next boot, compared with the present state.
+type NextBoot struct {
+	Problems []BootProblem `json:"problems,omitempty"` // that stop the node from working
+}
+
+// BootProblem is a result of a preflight check that differs after the next boot.
+type BootProblem struct {
+	Check string `json:"check"` // its ID: "swap"
+	Saw   string `json:"saw"`   // with the file and the line
+	Want  string `json:"want"`
+	Fix   string `json:"fix"`
 }
 
 // Registry is a registry that this host pulls from.

@@ -52,6 +52,8 @@ func hostFaults(e *scenario.Env, l *lab.Lab) []Fault {
 			"cgroups", "Node node4", "configuration file has cgroupfs"),
 		On(e, worker, "a kernel parameter is changed", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "sysctls", "net.ipv4.ip_forward", "0"),
 		On(e, worker, "firewalld is started by another team", "systemctl start firewalld"+reportNow, "systemctl stop firewalld"+reportNow, "host-network", "Node node4, firewalld", "without airgap's openings").slowly(3 * time.Minute),
+		On(e, worker, "swap returns to fstab", "echo '/swap.lab none swap defaults 0 0' >>/etc/fstab"+reportNow, "sed -i '/^.swap.lab /d' /etc/fstab"+reportNow,
+			"next-boot", "Node node4, swap", "the next boot turns on /swap.lab").slowly(3 * time.Minute),
 		On(e, worker, "a package loses its lock", "sed -i.was /^kubelet-/d "+versionlock+reportNow, "mv "+versionlock+".was "+versionlock+reportNow, "packages", "Node node4", "kubelet"),
 		On(e, worker, "a program of airgap is changed", "cp -p /usr/bin/kubeadm /run/kubeadm; echo >>/usr/bin/kubeadm"+reportNow, "cp -p /run/kubeadm /usr/bin/kubeadm"+reportNow, "packages", "Node node4", "/usr/bin/kubeadm"),
 		On(e, worker, "the report's unit is stopped", "systemctl stop airgap-node-report", "systemctl start airgap-node-report", "node-reports", "NodeReport node4", "no update since").slowly(5 * time.Minute),

@@ -1,0 +1,40 @@
+package preflight
+
+import "airgap.dev/airgap/preflight/facts"
+
+// watchedCheck is a check that judges the next boot of a running node, too.
+type watchedCheck struct {
+	Check
+	warns bool // its warnings are problems of a node
+}
+
+// watchedChecks does not have the kernel parameters that the installation sets: the node reports them
+// separately. Warnings of the other checks are no change, such as a mount that may be missing.
+func watchedChecks() []watchedCheck {
+	return []watchedCheck{
+		{swap, false}, {selinux, true}, {bootMounts, false}, {kernelModules, false}, {modulesLocked, false},
+		{cgroupVersion, true}, {cgroupControllers, false}, {memory, false}, {cpuCount, false}, {ipv6, false},
+	}
+}
+
+// NextBoot returns the results that the next boot of a node would change for the worse, and those that are
+// unknown. Failures that the site accepts (severity warn) are not among them.
+func NextBoot(f *facts.Facts, w Want) []Entry {
+	w.Managed, w.Watched = true, true
+	now := facts.WithoutNextBoot(f)
+	var entries []Entry
+	for _, c := range watchedChecks() {
+		if w.Site.Checks.of(c.Check)[severity] == string(Warn) {
+			continue
+		}
+		next := c.judge(f, &w, nil)
+		if next.Status == Error || c.counts(next) && next != c.judge(now, &w, nil) {
+			entries = append(entries, Entry{ID: c.ID, Title: c.Title, Source: c.Source, Result: next})
+		}
+	}
+	return entries
+}
+
+func (c watchedCheck) counts(r Result) bool {
+	return r.Status == Fail || c.warns && r.Status == Warn
+}
