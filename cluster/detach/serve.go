@@ -48,7 +48,7 @@ type unit struct {
 	state     state
 	histories map[byte]*history
 	clients   map[*viewer]bool
-	process   *process
+	process   *host.Process
 	requests  chan *request
 	running   chan struct{} // closed with the start, or without one
 	seen      chan struct{} // closed after a client showed the result, or wants the unit to end
@@ -128,13 +128,13 @@ func (u *unit) work(ctx context.Context) (int, error) {
 	case <-time.After(u.requestLimit):
 		return 0, fmt.Errorf("wait for the command to run: no request within %s", u.requestLimit)
 	}
-	p, err := startProcess(u.program, r, u.output)
+	p, err := u.run(r)
 	u.process = p // read after running only
 	running()
 	code := 1
 	if err == nil {
-		stop := context.AfterFunc(ctx, func() { _ = p.cmd.Process.Signal(syscall.SIGTERM) })
-		code = p.wait()
+		stop := context.AfterFunc(ctx, func() { p.Signal(syscall.SIGTERM) })
+		code = p.Wait()
 		stop()
 	} else {
 		u.output(ttyFrame, []byte("airgap: error: "+err.Error()+"\n"))

@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // Streams are those of this process.
@@ -35,12 +37,12 @@ func (s Streams) screen() *os.File {
 	return nil
 }
 
-func (s Streams) size() size {
+func (s Streams) size() host.Size {
 	columns, rows, err := term.GetSize(int(s.screen().Fd()))
 	if err != nil || columns <= 0 || rows <= 0 {
-		return size{24, 80}
+		return host.Size{Rows: 24, Columns: 80}
 	}
-	return size{uint16(min(rows, 1<<15)), uint16(min(columns, 1<<15))}
+	return host.Size{Rows: uint16(min(rows, 1<<15)), Columns: uint16(min(columns, 1<<15))}
 }
 
 // keyboard is the terminal that the user types at. A background job must not read from it.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 const (
@@ -39,11 +41,11 @@ func (u *unit) client(conn net.Conn) {
 	case startFrame:
 		u.startFor(conn, first)
 	case attachFrame:
-		var at size
+		var at host.Size
 		if first.decode(&at) == nil && len(now.Args) > 0 {
 			<-u.running
 			if u.process != nil {
-				u.process.resize(at)
+				u.process.Resize(at)
 			}
 			u.show(conn, false, func() {})
 		}
@@ -112,7 +114,7 @@ func (u *unit) join(v *viewer) {
 
 func (u *unit) read(conn net.Conn, starter bool) {
 	if starter && u.process != nil {
-		defer u.process.take(frame{eofFrame, nil})
+		defer take(u.process, frame{eofFrame, nil})
 	}
 	for {
 		f, err := readFrame(conn)
@@ -124,7 +126,7 @@ func (u *unit) read(conn net.Conn, starter bool) {
 		case f.kind == seenFrame:
 			u.end()
 		case u.process != nil && (starter || !of):
-			u.process.take(f)
+			take(u.process, f)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package detach
+package host
 
 import (
 	"fmt"
@@ -7,12 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-type size struct {
-	Rows, Columns uint16
-}
-
 // openPty opens a pseudo-terminal: the side of the unit, and that of the command.
-func openPty(now size) (unit, command *os.File, err error) {
+func openPty(now Size) (unit, command *os.File, err error) {
 	unit, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open pseudo-terminal: %w", err)
@@ -41,7 +37,7 @@ func openPty(now size) (unit, command *os.File, err error) {
 }
 
 // prepare leaves line ends to the terminal of the client. Ctrl-Z would stop the command with no shell to continue it.
-func prepare(fd int, now size) error {
+func prepare(fd int, now Size) error {
 	mode, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
 		return err
@@ -54,7 +50,7 @@ func prepare(fd int, now size) error {
 	return setSize(fd, now)
 }
 
-func setSize(fd int, now size) error {
+func setSize(fd int, now Size) error {
 	return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: now.Rows, Col: now.Columns})
 }
 
