@@ -126,7 +126,7 @@ func (r *runner) follow(conn *connection) (Outcome, error) {
 	}
 }
 
-// sendInput sends what comes from the keyboard or from another standard input.
+// sendInput sends the keys of the terminal, or another standard input.
 func (r *runner) sendInput(conn *connection) (stop func(), err error) {
 	from, is := r.streams.In.(*os.File)
 	if !is {
@@ -207,7 +207,7 @@ func send(conn *connection, from *os.File, kind byte, ended <-chan struct{}) {
 
 const inputPause = 100 * time.Millisecond
 
-// awaitInput polls: a read cannot be called off, and would take what the user types for the shell.
+// awaitInput polls: a read cannot be called off, and would take the next keys from the shell.
 func awaitInput(from *os.File, ended <-chan struct{}) bool {
 	for {
 		select {

@@ -61,7 +61,7 @@ func TestCtrlCCancels(t *testing.T) {
 	l.isGone(t)
 }
 
-// TestCtrlZIsNoStop: no shell could continue the command in the unit.
+// TestCtrlZIsNoStop: no shell could continue the command in the unit. The kernel stops no orphaned process group.
 func TestCtrlZIsNoStop(t *testing.T) {
 	l := newLab(t)
 	l.tty.Types(t, [2]string{"begun", "\x1a"})

@@ -38,7 +38,7 @@ func (h *history) add(p []byte) {
 
 // withoutLast removes the last lines. The cursor is behind the line end of the last one.
 func withoutLast(text []byte, lines int) []byte {
-	end := bytes.LastIndexByte(text, '\n') + 1 // what follows is erased as well
+	end := bytes.LastIndexByte(text, '\n') + 1 // the rest of its line is erased as well
 	for ; lines > 0 && end > 0; lines-- {
 		end = bytes.LastIndexByte(text[:end-1], '\n') + 1
 	}

@@ -51,7 +51,7 @@ type unit struct {
 	process   *host.Process
 	requests  chan *request
 	running   chan struct{} // closed with the start, or without one
-	seen      chan struct{} // closed after a client showed the result, or wants the unit to end
+	seen      chan struct{} // closed after a client showed the result, or requested the end of the unit
 	end       func()        // closes seen
 }
 

@@ -12,7 +12,7 @@ import (
 const (
 	queued     = 256 // frames for a client that is slow; then it is disconnected and can attach again
 	firstFrame = 10 * time.Second
-	lastFrame  = 10 * time.Second // for what is queued at the end
+	lastFrame  = 10 * time.Second // for the queued frames at the end
 )
 
 // viewer is a client that shows the command.
@@ -76,7 +76,7 @@ func (u *unit) startFor(conn net.Conn, f frame) {
 	}
 }
 
-// show sends the output so far and the following one, and passes on what the client types. Only the client that
+// show sends the output so far and the following one, and passes on the client's keys. Only the client that
 // started the command has its standard input.
 func (u *unit) show(conn net.Conn, starter bool, begin func()) {
 	v := &viewer{conn, make(chan frame, queued)}
@@ -93,7 +93,7 @@ func (u *unit) show(conn net.Conn, starter bool, begin func()) {
 	<-written
 }
 
-// join queues what was shown so far: 48 frames at most.
+// join queues the output so far: 48 frames at most.
 func (u *unit) join(v *viewer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -36,14 +36,13 @@ func openPty(now Size) (unit, command *os.File, err error) {
 	return unit, command, nil
 }
 
-// prepare leaves line ends to the terminal of the client. Ctrl-Z would stop the command with no shell to continue it.
+// prepare leaves line ends to the terminal of the user.
 func prepare(fd int, now Size) error {
 	mode, err := unix.IoctlGetTermios(fd, unix.TCGETS)
 	if err != nil {
 		return err
 	}
 	mode.Oflag &^= unix.OPOST
-	mode.Cc[unix.VSUSP] = 0
 	if err := unix.IoctlSetTermios(fd, unix.TCSETS, mode); err != nil {
 		return err
 	}
