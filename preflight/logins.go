@@ -31,6 +31,6 @@ func judgeLogins(f *facts.Facts, _ *Want) Result {
 	if len(found) == 0 {
 		return pass("logind does not end sessions")
 	}
-	return Result{Warn, strings.Join(found, "; "), "long commands in a separate unit",
-		"run long commands as a unit, which does not belong to the session: systemd-run --unit=airgap-run --collect --working-directory=/ airgap install DIR; follow it with journalctl --follow --unit=airgap-run"}
+	return Result{Warn, strings.Join(found, "; "), "long commands in a unit, which airgap starts at a terminal",
+		"start airgap install and other long commands at a terminal: they go on in a unit, and the same command follows them. In scripts and with nohup: systemd-run --unit=airgap-script --collect --working-directory=/ airgap install DIR"}
 }

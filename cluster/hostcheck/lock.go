@@ -9,8 +9,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
 )
 
 // LockHost takes the lock of this host, so that only one command at a time changes it. The kernel releases the lock
@@ -61,6 +63,9 @@ func HostAtRest() error {
 var ErrBusy = errors.New("another airgap command is changing this host")
 
 func busy() error {
+	if about, next := detach.Running(host.Machine{Host: host.Local{}}); about != "" {
+		return advice.Add(fmt.Errorf("%w: %s", ErrBusy, about), "%s", next)
+	}
 	return advice.Add(ErrBusy, "wait for it; fuser -v %s shows its process", site.LockFile)
 }
 

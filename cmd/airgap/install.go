@@ -26,6 +26,9 @@ To add nodes, install a bundle or a delta that lists them: the same command join
 nodes and updates the other nodes. airgap remove removes a node. airgap upgrade changes
 the Kubernetes version.
 
+At a terminal the command runs in a unit of systemd, and goes on when the login session
+ends. Run the same command again to follow it.
+
 Nothing is changed before every check passes. The command can be interrupted at any point.
 The next run continues with the remaining steps and repairs drift. On a finished host it
 changes nothing. After the bundle is copied, DIR can be the copy: airgap status shows its

@@ -16,6 +16,9 @@ A join token is valid for one node of this cluster, once, for two hours. The com
 it from a prompt, from standard input or from --token-file. It is never on the command
 line, where every user of this host could read it.
 
+At a terminal the command runs in a unit of systemd, and goes on when the login session
+ends. Run the same command again to follow it.
+
 A replacement for a dead host, with the same name and address, joins in the same way. For
 a control-plane host, --new-token first removes the etcd member of the dead host. While the
 old host answers, and for about a minute afterwards, no join token is created.`

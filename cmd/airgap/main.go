@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -42,6 +43,7 @@ func untilSignal() context.Context {
 // run is the whole program. Tests call it, too.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	app, out := newApp(stdin, stdout, stderr)
+	app.args = args
 	root := rootCommand(app)
 	root.SetArgs(args)
 	root.SetIn(stdin)
@@ -59,7 +61,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // newApp escapes all output, because the text comes from other hosts, pods and files.
 func newApp(stdin io.Reader, stdout, stderr io.Writer) (*app, *results) {
-	a := &app{stdin: stdin, stderr: ui.NewEscaper(stderr)}
+	a := &app{stdin: stdin, stderr: ui.NewEscaper(stderr), streams: detach.Streams{In: stdin, Out: stdout, Err: stderr}}
 	out := &results{w: ui.NewEscaper(stdout), begin: a.endProgress}
 	a.stdout = out
 	return a, out

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 )
@@ -16,6 +17,8 @@ type app struct {
 	output         string // --output
 	progress       string // --progress
 	console        *ui.Terminal
+	args           []string // of this program
+	streams        detach.Streams
 }
 
 const about = `airgap installs Kubernetes clusters on servers without internet access.
@@ -46,7 +49,10 @@ func rootCommand(a *app) *cobra.Command {
 			if err := oneOf("output", a.output, formatsOf(cmd)...); err != nil {
 				return err
 			}
-			return oneOf("progress", a.progress, string(ui.Auto), string(ui.Bars), string(ui.Plain), string(ui.JSON))
+			if err := oneOf("progress", a.progress, string(ui.Auto), string(ui.Bars), string(ui.Plain), string(ui.JSON)); err != nil {
+				return err
+			}
+			return a.inUnit(cmd)
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true // airgap.rpm installs the completions
@@ -56,7 +62,7 @@ func rootCommand(a *app) *cobra.Command {
 	root.AddCommand(surveyCommand(a), bundleCommand(a), inspectCommand(a), preflightCommand(a), netprobeCommand(a), installCommand(a), joinCommand(a),
 		verifyCommand(a), upgradeCommand(a), rollbackCommand(a), backupCommand(a), restoreCommand(a), certsCommand(a), removeCommand(a), resetCommand(a), statusCommand(a), supportBundleCommand(a),
 		complianceCommand(a), encryptionCommand(a), gpuCommand(a),
-		registryCommand(a), pushCommand(a), schemaCommand(a), docsCommand(a), membershipCommand(a), nodeReportCommand(a), joinApproverCommand(a), releaseCommand(a))
+		registryCommand(a), pushCommand(a), schemaCommand(a), docsCommand(a), membershipCommand(a), nodeReportCommand(a), joinApproverCommand(a), releaseCommand(a), runUnitCommand())
 	return addCompletions(withFormats(root, asText))
 }
 

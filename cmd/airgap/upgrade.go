@@ -42,6 +42,9 @@ With a section ssh in airgap.yaml, the command runs on the other hosts through S
 Otherwise, or with --no-ssh, it shows the command for each host, and continues when they
 are done.
 
+At a terminal the command runs in a unit of systemd, and goes on when the login session
+ends. Run the same command again to follow it.
+
 The command can be interrupted at any point. The next run continues where it stopped, and
 waits for work in progress on other hosts. airgap rollback rolls back a failed upgrade.
 Rollback is impossible if CA keys of the cluster are stored elsewhere, or if the etcd data

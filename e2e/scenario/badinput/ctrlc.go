@@ -15,7 +15,7 @@ import (
 // CtrlC presses Ctrl-C in steps of install and join, and in verify. Each time the
 // command must report the interruption and exit with 130, and the next run of the same
 // command must continue. In the end the cluster is the same as after an undisturbed
-// installation.
+// installation. A login session that ends during the installation does not interrupt it.
 func CtrlC(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	install := "airgap install " + e.Skips() + " " + e.BundleOnStick()
@@ -32,6 +32,7 @@ func CtrlC(ctx context.Context, e *scenario.Env) error {
 			{Title: "while install verifies", Run: func() error {
 				return interrupt(ctx, e, first, install, kills.EntryPattern("join-material", "ended"), time.Second)
 			}},
+			{Title: "the session ends while install verifies", Run: func() error { return scenario.SessionEnds(ctx, e, first, install) }},
 			{Title: "install continues", Run: func() error { return finishInterrupted(ctx, e, first, install) }},
 			{Title: "in the steps of join", Run: func() error { return interruptJoin(ctx, e, first, worker, stick) }},
 			{Title: "in verify", Run: func() error {
