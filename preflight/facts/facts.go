@@ -55,6 +55,7 @@ type Facts struct {
 	Directories []Directory  `yaml:"directories,omitempty" json:"directories,omitempty"`
 	Multipath   Multipath    `yaml:"multipath" json:"multipath"`
 	BootMounts  BootMounts   `yaml:"bootMounts" json:"bootMounts"`
+	ProcMount   ProcMount    `yaml:"procMount" json:"procMount"`
 	Targets     []Target     `yaml:"targets,omitempty" json:"targets,omitempty"` // of surveyed paths with links
 	XFS         []XFS        `yaml:"xfs,omitempty" json:"xfs,omitempty"`
 	DiskErrors  []DiskErrors `yaml:"diskErrors,omitempty" json:"diskErrors,omitempty"`

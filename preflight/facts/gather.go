@@ -38,7 +38,7 @@ func probes() []probe {
 		{"bootSwap", readBootSwap}, {"bootSELinux", readBootSELinux}, {"bootModules", readBootModules}, {"blocked", readBlocked},
 		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
 		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},
-		{"filesystems", readFilesystems}, {"targets", readTargets}, {"bootMounts", readBootMounts}, {"directories", readDirectories}, {"multipath", readMultipath}, {"xfs", readXFS}, {"diskErrors", readDiskErrors},
+		{"filesystems", readFilesystems}, {"targets", readTargets}, {"bootMounts", readBootMounts}, {"procMount", readProcMount}, {"directories", readDirectories}, {"multipath", readMultipath}, {"xfs", readXFS}, {"diskErrors", readDiskErrors},
 		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
