@@ -141,7 +141,7 @@ func recordedHosts() []recordedHost {
 		},
 		{
 			host: "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
+			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "passwords", "limits",
 				"networkmanager", "nm-cloud-setup", "nft-foreign", "segmentation-agent", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{

@@ -77,6 +77,8 @@ type Facts struct {
 	Security     Security         `yaml:"security" json:"security"`
 	Audit        Audit            `yaml:"audit" json:"audit"`
 	Umask        Umask            `yaml:"umask" json:"umask"`
+	Accounts     []Account        `yaml:"accounts,omitempty" json:"accounts,omitempty"`       // root, and the user who has logged in
+	OddAccounts  []string         `yaml:"oddAccounts,omitempty" json:"oddAccounts,omitempty"` // their lines with wrong dates
 	FileScans    FileScans        `yaml:"fileScans" json:"fileScans"`
 	USBBlocked   []SourceLine     `yaml:"usbBlocked,omitempty" json:"usbBlocked,omitempty"`
 	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"`         // the surveyed units that exist
