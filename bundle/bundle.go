@@ -80,6 +80,13 @@ type Lock struct {
 	Network      *Network          `json:"network,omitempty"`      // objects that were fetched for the pod network
 	Addons       []Addon           `json:"addons,omitempty"`       // in the order of installation
 	Manifests    []Source          `json:"manifests,omitempty"`    // URLs that were read only for their images
+	Storage      []StorageNeed     `json:"storage,omitempty"`      // clients that the nodes need for volumes
+}
+
+// StorageNeed is a client for volumes, "nfs", "iscsi" or "multipath", and the objects that need it.
+type StorageNeed struct {
+	Client   string   `json:"client"`
+	NeededBy []string `json:"neededBy"`
 }
 
 // Image is one image reference as in upstream, always with its host:

@@ -168,7 +168,10 @@ func recordedHosts() []recordedHost {
 			fails:  []string{"auditd", "service-drop-ins", "inotify"},
 		},
 		{host: "rocky9-saved-rules", fails: []string{"nft-foreign", "segmentation-agent"}},
-		{host: "rocky9-strict-users"},
+		{
+			host:   "rocky9-strict-users",
+			change: func(w *Want) { w.StorageNeeds = map[string][]string{NFS: {"add-on files: PersistentVolume share"}} },
+		},
 		{host: "rocky8-fips", change: func(w *Want) { w.OS = "el8" }},
 		{
 			host:   "alma10-v2-builtin",

@@ -68,7 +68,7 @@ func Checks() []Check {
 		selinux, fapolicyd, firewalld, fips, auditd, antivirus, umask, foreignUnits, programPath, serviceRules, logins, passwords, limits, inotify, userNamespaces,
 		ipv6, networkManager, nmCloudSetup, nodeIP, defaultRoute, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride,
 		rpFilter, arpSysctl, conntrack, nftForeign, segmentation, podPath, iptablesBackend, proxyEnv, resolvConf, portsFree, localPorts,
-		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, requiredTools,
+		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, requiredTools, storageClients,
 		gpuPresent, gpuBAR, gpuNouveau, secureBoot, gpuKernelDevel, gpuForeign, gpuDriver, gpuFabric,
 		packages,
 	}, crossHostChecks()...)
