@@ -36,21 +36,17 @@ func storageImages() map[string]string {
 // maxStorageUsers are enough objects to name for one client.
 const maxStorageUsers = 3
 
-// storageNeeds lists the clients that the objects of the bundle use on the nodes, and the objects.
-func storageNeeds(sets []operators.Set) []bundle.StorageNeed {
-	var all []bundle.StorageNeed
-	for _, name := range []string{preflight.NFS, preflight.ISCSI, preflight.Multipath} {
-		need := bundle.StorageNeed{Client: name}
-		for _, s := range sets {
-			for _, o := range s.Objects {
-				by := s.Of + ": " + o.Title(s.Namespace)
-				if slices.Contains(storageClients(o), name) && !slices.Contains(need.NeededBy, by) && len(need.NeededBy) < maxStorageUsers {
-					need.NeededBy = append(need.NeededBy, by)
+// storageNeeds has the objects of the bundle that need clients of the nodes, by client.
+func storageNeeds(sets []operators.Set) map[string][]string {
+	all := map[string][]string{}
+	for _, s := range sets {
+		for _, o := range s.Objects {
+			by := s.Of + ": " + o.Title(s.Namespace)
+			for _, client := range storageClients(o) {
+				if !slices.Contains(all[client], by) && len(all[client]) < maxStorageUsers {
+					all[client] = append(all[client], by)
 				}
 			}
-		}
-		if len(need.NeededBy) > 0 {
-			all = append(all, need)
 		}
 	}
 	return all
@@ -152,10 +148,7 @@ func missingClients(c *config.Cluster, surveyed []*facts.Facts, lock bundle.Lock
 		return nil, nil
 	}
 	host := func(f *facts.Facts) ([]incompatibility, error) {
-		want := preflight.Want{Site: c.Preflight, StorageNeeds: map[string][]string{}}
-		for _, need := range lock.Storage {
-			want.StorageNeeds[need.Client] = need.NeededBy
-		}
+		want := preflight.Want{Site: c.Preflight, StorageNeeds: lock.Storage}
 		for _, p := range lock.PackagesOf(f.Host) {
 			want.Packages = append(want.Packages, p.NEVRA.Name)
 		}

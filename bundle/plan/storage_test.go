@@ -55,12 +55,12 @@ func TestStorageNeeds(t *testing.T) {
 			objects, err := workload.Parse("a.yaml", []byte(test.objects))
 			require.NoError(t, err)
 			var got []string
-			for _, need := range storageNeeds([]operators.Set{{Of: "add-on a", Namespace: "a", Objects: objects}}) {
-				got = append(got, need.Client)
-				assert.Len(t, need.NeededBy, 1)
-				assert.Contains(t, need.NeededBy[0], "add-on a: ")
+			for client, by := range storageNeeds([]operators.Set{{Of: "add-on a", Namespace: "a", Objects: objects}}) {
+				got = append(got, client)
+				assert.Len(t, by, 1)
+				assert.Contains(t, by[0], "add-on a: ")
 			}
-			assert.Equal(t, test.want, got)
+			assert.ElementsMatch(t, test.want, got)
 		})
 	}
 }
@@ -68,7 +68,7 @@ func TestStorageNeeds(t *testing.T) {
 // TestMissingClients: the bundle warns of a client that neither a server nor the bundle has.
 func TestMissingClients(t *testing.T) {
 	c := configtest.On(t, "el9", k8s)
-	lock := bundle.Lock{Storage: []bundle.StorageNeed{{Client: "nfs", NeededBy: []string{"add-on a: PersistentVolume v"}}}}
+	lock := bundle.Lock{Storage: map[string][]string{"nfs": {"add-on a: PersistentVolume v"}}}
 	with := &facts.Facts{Host: "db1", Packages: []facts.Package{{Name: "nfs-utils"}}}
 	without := &facts.Facts{Host: "db2"}
 	found, err := missingClients(c, []*facts.Facts{with, without}, lock)
