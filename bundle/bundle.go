@@ -66,20 +66,21 @@ type Entry struct {
 
 // Lock lists the contents of a bundle. It is complete before any content is fetched.
 type Lock struct {
-	Platform     string            `json:"platform"`               // linux/amd64
-	OS           string            `json:"os"`                     // el9: operating system of the RPMs
-	Proof        string            `json:"proof"`                  // the package sets that the RPMs were resolved against: "proven against HOST", "assumed (…)"
-	Hosts        []string          `json:"hosts,omitempty"`        // the surveyed servers
-	Drivers      map[string]string `json:"drivers,omitempty"`      // NVIDIA driver version of each host with GPUs
-	Images       []Image           `json:"images"`                 // sorted by name
-	NotCarried   []NotCarried      `json:"notCarried,omitempty"`   // references that look like images and are not in the bundle
-	Ignored      []Ignored         `json:"ignored,omitempty"`      // references that images.ignore excludes
-	Repositories []Repository      `json:"repositories,omitempty"` // sources of the packages
-	Packages     []Package         `json:"packages"`               // sorted by NEVRA
-	Files        []File            `json:"files"`                  // sorted by name
-	Network      *Network          `json:"network,omitempty"`      // objects that were fetched for the pod network
-	Addons       []Addon           `json:"addons,omitempty"`       // in the order of installation
-	Manifests    []Source          `json:"manifests,omitempty"`    // URLs that were read only for their images
+	Platform     string              `json:"platform"`               // linux/amd64
+	OS           string              `json:"os"`                     // el9: operating system of the RPMs
+	Proof        string              `json:"proof"`                  // the package sets that the RPMs were resolved against: "proven against HOST", "assumed (…)"
+	Hosts        []string            `json:"hosts,omitempty"`        // the surveyed servers
+	Drivers      map[string]string   `json:"drivers,omitempty"`      // NVIDIA driver version of each host with GPUs
+	Images       []Image             `json:"images"`                 // sorted by name
+	NotCarried   []NotCarried        `json:"notCarried,omitempty"`   // references that look like images and are not in the bundle
+	Ignored      []Ignored           `json:"ignored,omitempty"`      // references that images.ignore excludes
+	Repositories []Repository        `json:"repositories,omitempty"` // sources of the packages
+	Packages     []Package           `json:"packages"`               // sorted by NEVRA
+	Files        []File              `json:"files"`                  // sorted by name
+	Network      *Network            `json:"network,omitempty"`      // objects that were fetched for the pod network
+	Addons       []Addon             `json:"addons,omitempty"`       // in the order of installation
+	Manifests    []Source            `json:"manifests,omitempty"`    // URLs that were read only for their images
+	Storage      map[string][]string `json:"storage,omitempty"`      // objects that need a client of the nodes for volumes, by client: "nfs"
 }
 
 // Image is one image reference as in upstream, always with its host:
@@ -104,8 +105,7 @@ type Blob struct {
 	MediaType string `json:"mediaType"`
 }
 
-// Repository is an upstream repository of packages, and the keys that must have signed
-// its packages.
+// Repository is an upstream repository of packages, and the keys that must have signed them.
 type Repository struct {
 	Name           string   `json:"name"`
 	Keys           []string `json:"keys"`           // fingerprints

@@ -74,7 +74,7 @@ func englishQueries() []wanted {
 		{"too many open files", firstThree, "checks/preflight/limits|checks/preflight/inotify", ""},
 		{"delete old images", firstThree, "commands/airgap-registry-prune", ""},
 		{"lost a control plane node", firstThree, "trouble", "permanently lost"},
-		{"storageclass", firstThree, "walkthrough|limitations", ""},
+		{"storageclass", 4, "walkthrough|limitations", ""},
 		{"downgrade", firstThree, "commands/airgap-rollback", ""},
 	}
 }

@@ -141,7 +141,7 @@ func recordedHosts() []recordedHost {
 		},
 		{
 			host: "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "limits",
+			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "passwords", "limits",
 				"networkmanager", "nm-cloud-setup", "nft-foreign", "segmentation-agent", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{
@@ -168,6 +168,10 @@ func recordedHosts() []recordedHost {
 			fails:  []string{"auditd", "service-drop-ins", "inotify"},
 		},
 		{host: "rocky9-saved-rules", fails: []string{"nft-foreign", "segmentation-agent"}},
+		{
+			host:   "rocky9-strict-users",
+			change: func(w *Want) { w.StorageNeeds = map[string][]string{NFS: {"add-on files: PersistentVolume share"}} },
+		},
 		{host: "rocky8-fips", change: func(w *Want) { w.OS = "el8" }},
 		{
 			host:   "alma10-v2-builtin",

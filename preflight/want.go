@@ -47,6 +47,8 @@ type Want struct {
 	FirewallLeft []string
 	// Addons are the names of the add-ons that the installation adds to the cluster.
 	Addons []string
+	// StorageNeeds are the objects of the bundle that need a client for their volumes, by client.
+	StorageNeeds map[string][]string
 	// SwapOff is true if the installation turns swap off.
 	SwapOff bool
 

@@ -142,19 +142,25 @@ func hostProblems(c *config.Cluster, f *facts.Facts, driver gpu.Plan) ([]incompa
 			want: "a survey of this version", source: "airgap survey", fix: "run airgap survey there again, or the new survey script; otherwise preflight finds these problems only on the server"})
 	}
 	for _, id := range hostChecks() {
-		r, err := preflight.RunOne(id, &judged, want, nil)
+		some, err := checked(id, &judged, want)
 		if err != nil {
 			return nil, err
 		}
-		if r.Status == preflight.Pass || r.Status == preflight.Skip {
-			continue
-		}
-		if r.Status == preflight.Error { // its own fix is for the server
-			r.Fix = "run airgap survey as root there again; or check it yourself, and pass --skip " + id + " on the server"
-		}
-		all = append(all, incompatibility{check: id, of: f.Host, found: r.Found, want: r.Want, source: sourceOf(id, f, &want), fix: r.Fix, fatal: r.Status == preflight.Fail})
+		all = append(all, some...)
 	}
 	return all, nil
+}
+
+// checked runs one preflight check on a survey; nil if the server passes.
+func checked(id string, f *facts.Facts, want preflight.Want) ([]incompatibility, error) {
+	r, err := preflight.RunOne(id, f, want, nil)
+	if err != nil || r.Status == preflight.Pass || r.Status == preflight.Skip {
+		return nil, err
+	}
+	if r.Status == preflight.Error { // its own fix is for the server
+		r.Fix = "run airgap survey as root there again; or check it yourself, and pass --skip " + id + " on the server"
+	}
+	return []incompatibility{{check: id, of: f.Host, found: r.Found, want: r.Want, source: sourceOf(id, f, &want), fix: r.Fix, fatal: r.Status == preflight.Fail}}, nil
 }
 
 // sourceOf returns the source of the table row, or of the check if it has no rows.

@@ -78,7 +78,12 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	if err != nil {
 		return nil, trustChanged(runtimeConflict(c, err))
 	}
-	if err := report(duplicates(c, result.Sets), duplicatesHint, p); err != nil {
+	result.Lock.Storage = storageNeeds(result.Sets)
+	missing, err := missingClients(c, surveyed, result.Lock)
+	if err != nil {
+		return nil, err
+	}
+	if err := report(append(missing, duplicates(c, result.Sets)...), duplicatesHint, p); err != nil {
 		return nil, err
 	}
 	return result, checkNetwork(c, surveyed, result)

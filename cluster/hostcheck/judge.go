@@ -124,6 +124,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 	for _, addon := range c.Addons {
 		w.Addons = append(w.Addons, addon.Name)
 	}
+	w.StorageNeeds = s.Index.Lock.Storage
 	w.NodePorts, w.PortsFile = nodesteps.NodePorts(s), settings.NetworkLimitsFile
 	for _, p := range append(settings.NodeSysctls(), nodesteps.NetworkLimits(s).Neighbours()...) {
 		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})

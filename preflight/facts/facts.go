@@ -58,6 +58,7 @@ type Facts struct {
 	Directories []Directory  `yaml:"directories,omitempty" json:"directories,omitempty"`
 	Multipath   Multipath    `yaml:"multipath" json:"multipath"`
 	BootMounts  BootMounts   `yaml:"bootMounts" json:"bootMounts"`
+	ProcMount   ProcMount    `yaml:"procMount" json:"procMount"`
 	Targets     []Target     `yaml:"targets,omitempty" json:"targets,omitempty"` // of surveyed paths with links
 	XFS         []XFS        `yaml:"xfs,omitempty" json:"xfs,omitempty"`
 	DiskErrors  []DiskErrors `yaml:"diskErrors,omitempty" json:"diskErrors,omitempty"`
@@ -79,6 +80,8 @@ type Facts struct {
 	Security     Security         `yaml:"security" json:"security"`
 	Audit        Audit            `yaml:"audit" json:"audit"`
 	Umask        Umask            `yaml:"umask" json:"umask"`
+	Accounts     []Account        `yaml:"accounts,omitempty" json:"accounts,omitempty"`       // root, and the user who has logged in
+	OddAccounts  []string         `yaml:"oddAccounts,omitempty" json:"oddAccounts,omitempty"` // their lines with wrong dates
 	FileScans    FileScans        `yaml:"fileScans" json:"fileScans"`
 	USBBlocked   []SourceLine     `yaml:"usbBlocked,omitempty" json:"usbBlocked,omitempty"`
 	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"`         // the surveyed units that exist

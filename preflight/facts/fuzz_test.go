@@ -83,6 +83,22 @@ func FuzzMount(f *testing.F) {
 	})
 }
 
+// FuzzShadow: accounts have the name of a wanted user, and a line of the file.
+func FuzzShadow(f *testing.F) {
+	f.Add("root:$6$hash:20000:0:99999:7:::\nops:!:-5::999999999999:::1:\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		accounts, odd := parseShadow(text, "root", userName(text, "0"))
+		for _, a := range accounts {
+			if a.Line < 1 || a.Line > strings.Count(text, "\n")+1 || a.Password == "" || min(a.Changed, a.Max, a.Expires) < -1 {
+				t.Errorf("%q gives %+v", text, a)
+			}
+		}
+		if len(accounts)+len(odd) > 2 {
+			t.Errorf("%q gives %+v and %q", text, accounts, odd)
+		}
+	})
+}
+
 // FuzzEnvironment: the variables of any file have its lines in their order, and bounded text.
 func FuzzEnvironment(f *testing.F) {
 	f.Add("KUBELET_X=y\nhttps_proxy=http://u:p@h\n")

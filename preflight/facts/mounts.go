@@ -15,6 +15,8 @@ type mount struct {
 	options []string
 	fsType  string
 	source  string
+	// procOptions are the options of the file system /proc; hidepid is one.
+	procOptions []string
 }
 
 func readMounts(r reader) ([]mount, error) {
@@ -44,6 +46,9 @@ func parseMount(line string) (mount, error) {
 	m := mount{device: before[2], point: unescapeMount(before[4]), options: strings.Split(before[5], ","), fsType: after[0]}
 	if len(after) > 1 {
 		m.source = unescapeMount(after[1])
+	}
+	if len(after) > 2 && m.fsType == "proc" {
+		m.procOptions = strings.Split(after[2], ",")
 	}
 	// The kernel makes a whole file system read-only after an error; the options of the mount stay rw.
 	if len(after) > 2 && slices.Contains(strings.Split(after[2], ","), "ro") && !slices.Contains(m.options, "ro") {

@@ -102,6 +102,8 @@ func kept(name, text string) string {
 		return only(systemdCgroup)
 	case name == fstabFile || path.Ext(name) == ".mount":
 		return mountSecret.ReplaceAllString(text, "$1***")
+	case name == shadowFile || name == passwdFile:
+		return withoutHashes(text)
 	case name == kubeletClient:
 		return certificateBlocks(text)
 	case slices.Contains(serviceDropIns(), path.Dir(name)):
@@ -125,6 +127,19 @@ func kept(name, text string) string {
 	default:
 		return text
 	}
+}
+
+var passwordField = regexp.MustCompile(`(?m)^([^:\n]*):([!*]?)([^:\n]?)[^:\n]*:`)
+
+// withoutHashes replaces the hashes of passwords by x, and keeps the mark of a locked password.
+func withoutHashes(text string) string {
+	return passwordField.ReplaceAllStringFunc(text, func(field string) string {
+		part := passwordField.FindStringSubmatch(field)
+		if part[2] == "" && part[3] != "" {
+			part[2] = "x"
+		}
+		return part[1] + ":" + part[2] + ":"
+	})
 }
 
 // numbered empties the lines that do not match, and keeps the numbers of the others.

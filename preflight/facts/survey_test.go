@@ -99,6 +99,7 @@ func TestSurveyFilters(t *testing.T) {
 		{"excludes", "etc/yum.repos.d/a.repo", "[a]\nexclude = x, y\nbaseurl=https://u:secret@h/\n", "x"},
 		{"secrets", fstabFile, "//nas/x /mnt cifs ro,username=a,password=secret,uid=0 0 0\n//nas/y /m cifs pass=secret 0 0\n", "/m cifs pass=***"},
 		{"secrets", "etc/systemd/system/mnt.mount", "[Mount]\nWhere=/mnt\nOptions=PASSWORD2=secret,ro\n", "Options=PASSWORD2=***,ro"},
+		{"user=ops; ages", shadowFile, "guest:$6$secret:1::::::\nroot:!secret:1:0:90:7::9:\nops:$6$secret:2:0:60:7:::\n", "\nops:x:2:"},
 		{"certificates", kubeletClient, "-----BEGIN EC PRIVATE KEY-----\nc2VjcmV0\n-----END EC PRIVATE KEY-----\n", ""},
 	}
 	for _, test := range tests {

@@ -20,7 +20,7 @@ func (u Unit) Active() bool {
 // surveyedUnits are units of hardening, virus scanners, the network, container runtimes and clusters.
 func surveyedUnits() []string {
 	return append(append(Scanners(), RuleServices()...), "audit-rules.service", "firewalld.service", "fapolicyd.service", "NetworkManager.service", "systemd-resolved.service",
-		"nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service", "multipathd.service",
+		"nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service", "multipathd.service", "iscsid.service", "iscsid.socket",
 		"usbguard.service", "aidecheck.timer", "aide.timer", "dailyaidecheck.timer", "mlocate-updatedb.timer", "plocate-updatedb.timer", "updatedb.timer",
 		"containerd.service", "docker.service", "crio.service", "cri-docker.service", "podman.service",
 		"kubelet.service", "etcd.service", "k3s.service", "k3s-agent.service",
