@@ -18,7 +18,7 @@ var (
 func TestQuotedFindings(t *testing.T) {
 	var code strings.Builder
 	for _, dir := range []string{"../preflight", "../cluster/hostcheck", "../gpu", "../bundle/rpm"} {
-		err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		err := filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 				return err
 			}
