@@ -67,10 +67,7 @@ func gatherWithin(ctx context.Context, h host.Host, limit time.Duration) (*Facts
 }
 
 func (r reader) gather(ctx context.Context, list []probe, limit time.Duration) (*Facts, error) {
-	f := &Facts{Schema: Schema}
-	for _, p := range list {
-		f.Surveyed = append(f.Surveyed, p.fact)
-	}
+	f := &Facts{Schema: Schema, Surveyed: Names()}
 	answers := make([]<-chan answer, len(list))
 	for i, p := range list {
 		answers[i] = p.start(ctx, r, limit)

@@ -21,12 +21,12 @@ func readStreams(_ context.Context, r reader, f *Facts) error {
 		if err != nil {
 			return err
 		}
-		f.addStream(lines)
+		addStream(f, lines)
 	}
 	return nil
 }
 
-func (f *Facts) addStream(lines []string) {
+func addStream(f *Facts, lines []string) {
 	values := map[string]string{}
 	for _, line := range lines {
 		key, value, _ := strings.Cut(line, "=")
