@@ -21,7 +21,7 @@ func judgeDropChains(f *facts.Facts, w *Want) Result {
 	}
 	var found []string
 	for _, c := range f.DropChains {
-		if c.Table != "firewalld" && !(c.Hook == "forward" && f.Asked.PodPath.Passed()) {
+		if c.Table != "firewalld" && (c.Hook != "forward" || !f.Asked.PodPath.Passed()) {
 			found = append(found, fmt.Sprintf("chain %s of table %s %s (%s) drops by default", c.Chain, c.Family, c.Table, c.Hook))
 		}
 	}

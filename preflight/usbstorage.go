@@ -7,9 +7,6 @@ import (
 	"airgap.dev/airgap/preflight/facts"
 )
 
-// usbModules drive USB drives; uas those with the newer protocol, which falls back to usb_storage.
-func usbModules() []string { return []string{"usb_storage", "uas"} }
-
 var usbStorage = Check{
 	ID: "usb-drives", Title: "USB drives can be used", Source: "CIS benchmark for Enterprise Linux: usb-storage; STIG: usbguard",
 	Breaks: "The server does not see the USB drive: the bundle cannot be copied without an exception from the security team.",

@@ -2,6 +2,7 @@ package detach
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -33,7 +34,7 @@ type connection struct {
 const helloLimit = 5 * time.Second
 
 func connect(path string) (*connection, error) {
-	conn, err := net.DialTimeout("unix", path, helloLimit)
+	conn, err := (&net.Dialer{Timeout: helloLimit}).DialContext(context.Background(), "unix", path)
 	if err != nil {
 		return nil, err
 	}

@@ -46,8 +46,8 @@ func withoutLast(text []byte, lines int) []byte {
 }
 
 func fromNextLine(text []byte) []byte {
-	if end := bytes.IndexByte(text, '\n'); end >= 0 {
-		return text[end+1:]
+	if _, rest, found := bytes.Cut(text, []byte("\n")); found {
+		return rest
 	}
 	return text
 }

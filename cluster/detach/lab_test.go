@@ -38,7 +38,7 @@ func newLab(t *testing.T) *lab {
 	fake, machine := hosttest.New(t)
 	fake.Put(t, "proc/self/cgroup", sessionCgroup)
 	for _, process := range []string{"self", "1"} {
-		for _, link := range sameHost {
+		for _, link := range sameHost() {
 			path := machine.Path("/proc/" + process + "/" + link)
 			require.NoError(t, os.MkdirAll(path[:strings.LastIndexByte(path, '/')], 0o755))
 			require.NoError(t, os.Symlink("first:"+link, path))

@@ -99,7 +99,7 @@ func listenAt(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a unit that was killed; systemd runs one
 		return nil, fmt.Errorf("listen for clients: %w", err)
 	}
-	l, err := net.Listen("unix", path)
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 
 // sameHost are links of /proc. A unit runs as process 1 does: in another namespace or root directory the
 // command would not find its files there.
-var sameHost = [...]string{"ns/mnt", "ns/net", "ns/pid", "root"}
+func sameHost() []string { return []string{"ns/mnt", "ns/net", "ns/pid", "root"} }
 
 // inSession reports whether this process ends with a login session that systemd could outlive.
 func inSession(m host.Machine) bool {
@@ -26,7 +26,7 @@ func inSession(m host.Machine) bool {
 	if err != nil || !sessionGroup(string(groups)) {
 		return false
 	}
-	for _, link := range sameHost {
+	for _, link := range sameHost() {
 		own, err := os.Readlink(m.Path("/proc/self/" + link))
 		first, errFirst := os.Readlink(m.Path("/proc/1/" + link))
 		if err != nil || errFirst != nil || own != first {

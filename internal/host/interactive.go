@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +62,7 @@ func (i Interactive) Start(output func(from Output, data []byte)) (*Process, err
 		return nil, err
 	}
 	defer terminal.Close()
-	p := &Process{cmd: exec.Command(i.Program, i.Args...), pty: pty}
+	p := &Process{cmd: exec.CommandContext(context.Background(), i.Program, i.Args...), pty: pty}
 	p.cmd.Dir, p.cmd.Env = i.Dir, i.Env
 	err = p.start(i.Terminal, terminal, output)
 	if err != nil {

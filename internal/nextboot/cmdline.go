@@ -68,6 +68,7 @@ func (p Parameter) Yes() bool {
 	return false
 }
 
+// No reports whether the value is false, as systemd reads it.
 func (p Parameter) No() bool {
 	switch strings.ToLower(p.Value) {
 	case "0", "no", "n", "false", "f", "off":

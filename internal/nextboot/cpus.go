@@ -30,10 +30,10 @@ func isolated(p Parameter, cpus int) int {
 	flags, list := false, map[int]bool{}
 	domain := false
 	for part := range strings.SplitSeq(p.Value, ",") {
-		switch {
-		case part == "domain":
+		switch part {
+		case "domain":
 			domain = true
-		case part == "nohz" || part == "managed_irq":
+		case "nohz", "managed_irq":
 			flags = true
 		default:
 			addCPUs(list, part, cpus)

@@ -76,7 +76,7 @@ func TestReadSwaps(t *testing.T) {
 			require.NoError(t, err)
 			var got []string
 			for _, s := range swaps {
-				got = append(got, s.What+" "+s.By+" "+s.Place.String())
+				got = append(got, s.What+" "+s.By+" "+s.String())
 			}
 			assert.Equal(t, test.want, got)
 		})

@@ -39,7 +39,7 @@ func inherited(p string) string {
 // last is the last of the settings for a parameter.
 func (b *Boot) last(writes []write, p string) (found Setting, is bool) {
 	for _, w := range writes {
-		if b.sets(w, p) && !(is && skips(w.Value, found.Value)) {
+		if b.sets(w, p) && (!is || !skips(w.Value, found.Value)) {
 			found, is = w.applied(), true
 		}
 	}
@@ -52,7 +52,7 @@ func (b *Boot) simulate(p string) (found Setting, is bool) {
 	forwarding := "0"
 	for _, w := range slices.Concat(b.early, b.options, b.late) {
 		changes := b.sets(w, ipForward)
-		if b.sets(w, p) && !(is && skips(w.Value, found.Value)) || p == everyLater && changes && w.Value != forwarding {
+		if b.sets(w, p) && (!is || !skips(w.Value, found.Value)) || p == everyLater && changes && w.Value != forwarding {
 			found, is = w.applied(), true
 		}
 		if changes {

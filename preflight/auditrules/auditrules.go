@@ -225,22 +225,16 @@ func (p parsed) narrow() bool {
 			return true
 		}
 	}
-	return len(p.calls) > 0 && !slices.ContainsFunc(p.calls, func(call string) bool { return !seldom[call] })
+	return len(p.calls) > 0 && !slices.ContainsFunc(p.calls, func(call string) bool { return !slices.Contains(seldom(), call) })
 }
 
 // seldom are system calls that containers hardly make. Hardening guides record them without a
 // further condition.
-var seldom = set("adjtimex settimeofday clock_settime clock_adjtime stime sethostname setdomainname init_module finit_module delete_module create_module " +
-	"kexec_load kexec_file_load reboot swapon swapoff acct iopl ioperm quotactl personality lookup_dcookie query_module " +
-	"nfsservctl uselib sysfs vhangup pivot_root perf_event_open bpf ptrace process_vm_writev process_vm_readv open_by_handle_at umount " +
-	"mq_open mq_unlink semctl msgctl add_key keyctl request_key 164 159 227")
-
-func set(words string) map[string]bool {
-	all := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		all[w] = true
-	}
-	return all
+func seldom() []string {
+	return strings.Fields("adjtimex settimeofday clock_settime clock_adjtime stime sethostname setdomainname init_module finit_module delete_module create_module " +
+		"kexec_load kexec_file_load reboot swapon swapoff acct iopl ioperm quotactl personality lookup_dcookie query_module " +
+		"nfsservctl uselib sysfs vhangup pivot_root perf_event_open bpf ptrace process_vm_writev process_vm_readv open_by_handle_at umount " +
+		"mq_open mq_unlink semctl msgctl add_key keyctl request_key 164 159 227")
 }
 
 // wide reports whether a watched path contains the directories of containers.

@@ -69,7 +69,7 @@ func (f *Facts) NextCmdline() (cmdline, from string) {
 	if f.Boot.Entry.ID == "" {
 		return f.Kernel.Cmdline, "the kernel command line"
 	}
-	return f.Boot.Entry.Cmdline, f.Boot.Entry.Place.String()
+	return f.Boot.Entry.Cmdline, f.Boot.Entry.String()
 }
 
 // NextSELinux returns the mode now and at the next boot, with the source. Facts of an older survey

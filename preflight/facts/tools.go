@@ -8,18 +8,18 @@ import (
 	"airgap.dev/airgap/internal/enterprise"
 )
 
-// tool is a program that Kubernetes runs, and the packages that contain it.
-type tool struct {
+// Tool is a program that Kubernetes runs, and the packages that contain it.
+type Tool struct {
 	Name     string
 	Packages []string // the first one is for the hint
 	Needed   bool     // kubeadm stops without it; otherwise it warns
 }
 
 // SurveyedTools lists the programs, with the packages of a release: some packages differ between releases.
-func SurveyedTools(r enterprise.Release) []tool {
+func SurveyedTools(r enterprise.Release) []Tool {
 	iptables := cmp.Or(r.Iptables, "iptables-nft")
 	utilLinux := cmp.Or(r.UtilLinux, "util-linux-core")
-	return []tool{
+	return []Tool{
 		{"ip", []string{"iproute"}, true},
 		{"iptables", []string{iptables, "iptables-nft", "iptables", "iptables-legacy"}, true},
 		{"mount", []string{utilLinux, "util-linux-core", "util-linux"}, true},

@@ -27,7 +27,7 @@ func readUSB(_ context.Context, r reader, f *Facts) error {
 	if err != nil {
 		return err
 	}
-	for _, word := range strings.Fields(cmdline) {
+	for word := range strings.FieldsSeq(cmdline) {
 		if cmdlineBlocksUSB(word) {
 			f.USBBlocked = append(f.USBBlocked, SourceLine{"/proc/cmdline", 1, word})
 		}

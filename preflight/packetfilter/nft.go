@@ -191,14 +191,11 @@ func statements(text string) []statement {
 		case quoted:
 			now.WriteByte(c)
 		case c == '#':
-			stop := strings.IndexByte(text[i:], '\n')
-			if stop < 0 {
-				stop = len(text) - i
-			}
-			if comment := text[i : i+stop]; strings.HasPrefix(comment, "# xt_") {
+			comment, _, _ := strings.Cut(text[i:], "\n")
+			if strings.HasPrefix(comment, "# xt_") {
 				now.WriteString(comment)
 			}
-			i += stop - 1
+			i += len(comment) - 1
 		case c == '{' && inline == 0 && opensBlock(now.String()):
 			end(" {")
 		case c == '{':
@@ -209,9 +206,7 @@ func statements(text string) []statement {
 			now.WriteByte(c)
 		case c == '}':
 			end("")
-			began = line
-			now.WriteByte(c)
-			end("")
+			all = append(all, statement{"}", line})
 		case c == ';' && inline == 0:
 			end("")
 		default:

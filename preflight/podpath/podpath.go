@@ -36,7 +36,7 @@ import (
 const prefix = "agtry"
 
 // gateway is the address of the host for the namespaces. No interface has it.
-var gateway = netip.MustParseAddr("169.254.1.1")
+func gateway() netip.Addr { return netip.AddrFrom4([4]byte{169, 254, 1, 1}) }
 
 // end is a namespace: a pod.
 type end struct {
@@ -176,8 +176,7 @@ func fromEnd(subnet netip.Prefix, n int) netip.Addr {
 func clean(handle *netlink.Handle) error {
 	for _, n := range []string{"0", "1"} {
 		link, err := handle.LinkByName(prefix + n)
-		var missing netlink.LinkNotFoundError
-		if errors.As(err, &missing) {
+		if _, missing := errors.AsType[netlink.LinkNotFoundError](err); missing {
 			continue
 		}
 		if err == nil {
@@ -242,14 +241,14 @@ func (e *end) inside() error {
 			return err
 		}
 	}
-	if err := errors.Join(handle.LinkSetUp(link), handle.NeighSet(neighbor(link, gateway, e.out))); err != nil {
+	if err := errors.Join(handle.LinkSetUp(link), handle.NeighSet(neighbor(link, gateway(), e.out))); err != nil {
 		return err
 	}
-	near := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: alone(gateway), Scope: netlink.SCOPE_LINK}
+	near := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: alone(gateway()), Scope: netlink.SCOPE_LINK}
 	if err := handle.RouteAdd(near); err != nil {
 		return err
 	}
-	return handle.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway.AsSlice()})
+	return handle.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Gw: gateway().AsSlice()})
 }
 
 func (e *end) addresses() []netip.Addr {
