@@ -50,3 +50,31 @@ func TestAbsenceIsSeen(t *testing.T) {
 		})
 	}
 }
+
+// TestShownUntil: for a moment after a gap, the cache may still show its beginning.
+func TestShownUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &confirmation{kind: nodeReports}
+		c.begin(nil)
+		began := time.Now()
+		time.Sleep(time.Minute)
+		c.confirmed("1", time.Now())
+		ended := time.Now()
+		if got := c.shownUntil(time.Now()); !got.Equal(began) {
+			t.Errorf("right after a gap: %s, want %s", got, began)
+		}
+		time.Sleep(handledIn + time.Second)
+		if got := c.shownUntil(time.Now()); !got.Equal(ended) {
+			t.Errorf("later: %s, want %s", got, ended)
+		}
+	})
+}
+
+// TestDeletedKindsAreWatched: each kind of a deleted object has its informer.
+func TestDeletedKindsAreWatched(t *testing.T) {
+	for _, of := range []string{"Pod", "Job", "Namespace", "Node", "DaemonSet", "Deployment", "StatefulSet", "ReplicaSet"} {
+		if k := (deletedObject{kind: of}).watchedAs(); sources[k].resource.Resource == "" {
+			t.Errorf("no kind %q is watched", k)
+		}
+	}
+}

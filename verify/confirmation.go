@@ -202,6 +202,12 @@ func (c *confirmation) confirmedAt() time.Time {
 	return c.at
 }
 
+// shownUntil returns the time that the cache shows. The events at the end of a gap reach the cache a
+// moment after they confirm the kind.
+func (c *confirmation) shownUntil(now time.Time) time.Time {
+	return earlier(c.confirmedAt(), c.sentAfter(now))
+}
+
 // complete records the version of a complete list that is not in the cache yet.
 func (c *confirmation) complete(version string) {
 	c.mu.Lock()

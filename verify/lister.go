@@ -98,7 +98,7 @@ func (l *lister) watch(ctx context.Context, o metav1.ListOptions) (watch.Interfa
 	if !streams {
 		l.noted.watching(true)
 	}
-	a := &observedWatch{lister: l, inner: inner, asked: asked, initial: streams, newest: o.ResourceVersion == "", events: make(chan watch.Event), stopped: make(chan struct{})}
+	a := &observedWatch{lister: l, inner: inner, asked: asked, initial: streams, unversioned: o.ResourceVersion == "", events: make(chan watch.Event), stopped: make(chan struct{})}
 	go a.run(ctx) // until the reflector stops it
 	return a, nil
 }
@@ -117,13 +117,13 @@ func endsStream(err error) error {
 type observedWatch struct {
 	*lister
 
-	inner   watch.Interface
-	asked   time.Time
-	initial bool // its events still belong to the initial list
-	newest  bool // it was requested without a resourceVersion
-	events  chan watch.Event
-	stopped chan struct{}
-	once    sync.Once
+	inner       watch.Interface
+	asked       time.Time
+	initial     bool // its events still belong to the initial list
+	unversioned bool // it was requested without a resourceVersion
+	events      chan watch.Event
+	stopped     chan struct{}
+	once        sync.Once
 }
 
 func (a *observedWatch) ResultChan() <-chan watch.Event { return a.events }
@@ -171,9 +171,8 @@ func (a *observedWatch) note(ctx context.Context, event watch.Event) watch.Event
 	if event.Type == watch.Error {
 		err := apierrors.FromObject(event.Object)
 		a.failed(ctx, err)
-		if status := (apierrors.APIStatus)(nil); a.initial && a.newest && errors.As(endsStream(err), &status) {
-			answer := status.Status()
-			event.Object = &answer
+		if ends, is := errors.AsType[*apierrors.StatusError](endsStream(err)); is && a.initial && a.unversioned {
+			event.Object = &ends.ErrStatus
 		}
 		return event
 	}

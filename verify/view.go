@@ -22,15 +22,14 @@ type view struct {
 	bounds    bounds
 }
 
-// seenUntil returns until when the caches of these kinds show the cluster. What is absent from
-// them was absent then; later, it may have come. The events at the end of a gap reach the caches
-// a moment after they confirm the kind.
+// seenUntil returns the time that the caches of these kinds show. An object that they do not have was
+// absent at that time, and may exist now.
 func (v view) seenUntil(kinds ...kind) time.Time {
 	until := v.now
 	for _, k := range kinds {
 		for _, w := range v.informers[k] {
 			if w.shared.HasSynced() { // otherwise its cache is empty, and nothing is judged by it
-				until = earlier(until, earlier(w.confirmedAt(), w.sentAfter(v.now)))
+				until = earlier(until, w.shownUntil(v.now))
 			}
 		}
 	}

@@ -15,9 +15,9 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 )
 
-// TestNewCodeIsForOneNode: without a name the code is for the only node that has not
+// TestNewTokenIsForOneNode: without a name the token is for the only node that has not
 // joined; nothing is made where that is several.
-func TestNewCodeIsForOneNode(t *testing.T) {
+func TestNewTokenIsForOneNode(t *testing.T) {
 	s := sitetest.SettingsSite(t, "")
 	made := 0
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
