@@ -38,7 +38,7 @@ type Server struct {
 	MaxSessions int32
 	// Shell is the login shell: a program that takes -c, or Csh; "" is sh.
 	Shell string
-	// Greeting is what the shell's own files print to stdout and stderr before the command.
+	// Greeting is the text that the shell's own files print to stdout and stderr before the command.
 	Greeting string
 
 	bin    string
