@@ -199,6 +199,9 @@ func (p pair) judgeAnswers(a Attempt) (State, string, bool) {
 	case !left || !p.saw(a.Kind, a.Port, 0, AtInterface):
 		return "", "", false
 	case a.Result == NoReply && p.reverse().saw(a.Kind, a.Port, 0, AnswerArrived):
+		if a.Kind == UDP { // a program answers, and not the kernel: a busy host can be too late
+			return Open, "the answer arrives late", true
+		}
 		return AnswersBlocked, string(a.Result), true
 	default:
 		return AnswersLost, string(a.Result), true

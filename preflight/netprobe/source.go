@@ -127,7 +127,7 @@ func (p pair) rewritten() []Rewritten {
 			continue
 		}
 		r.ByHost = r.Arrived.IsValid() && r.Arrived != r.Left && p.leaves(r.Protocol, r.Arrived)
-		if !slices.Contains(found, r) {
+		if len(found) < maxSources && !slices.Contains(found, r) {
 			found = append(found, r)
 		}
 	}

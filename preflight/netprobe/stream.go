@@ -11,7 +11,7 @@ const otherProgram = "another program answers"
 // because the cluster uses only TLS on its ports.
 func (p pair) judgeStream(plain Attempt) (State, string) {
 	secure, tried := p.secure(plain.Port)
-	accepted := p.saw(TCP, plain.Port, 0, Accepted)
+	accepted := func() bool { return p.saw(TCP, plain.Port, 0, Accepted) }
 	switch {
 	case tried && secure.Result == Answered:
 		return Open, ""
@@ -25,9 +25,9 @@ func (p pair) judgeStream(plain Attempt) (State, string) {
 		return Open, otherProgram
 	case !p.saw(TCP, plain.Port, 0, AtInterface):
 		return Replaced, cmp.Or(secure.Said, string(plain.Result))
-	case accepted && secure.Result == OtherCertificate:
+	case secure.Result == OtherCertificate && accepted():
 		return Inspected, secure.Said
-	case accepted, plain.Result == Silent:
+	case plain.Result == Silent, accepted():
 		return DataLost, string(plain.Result)
 	default: // the host redirects the port to another program
 		return Open, otherProgram
