@@ -159,7 +159,8 @@ func (a *agent) listen(ctx context.Context) {
 		a.report.listenFailed(ListenError{Layer: AtInterface, Why: reason(err)})
 	} else {
 		a.background(ctx, s.run)
-		a.listenAnswers(ctx, ifi)
+		a.listenAnswers(ctx)
+		a.background(ctx, a.watchHalfOpen)
 	}
 	a.listenTCP(ctx)
 	a.listenVIP(ctx)

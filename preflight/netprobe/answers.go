@@ -3,7 +3,6 @@ package netprobe
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"net"
 	"slices"
 
@@ -18,6 +17,8 @@ const (
 	// of this host: a SYN+ACK, a UDP reply, or a reply inside a VXLAN. RefusalLeft is an RST.
 	AnswerLeft  Layer = "answer left"
 	RefusalLeft Layer = "refusal left"
+	// RequestLeft is a SYN, or a ping inside a VXLAN, that leaves the interface to the other host.
+	RequestLeft Layer = "request left"
 	// AnswerArrived is an answer of the other host at this host's interface, before its own firewall.
 	AnswerArrived Layer = "answer arrived"
 	// Accepted is a TCP connection that reached the agent, possibly without data.
@@ -36,6 +37,7 @@ const (
 	flagRST       = 0x04
 	flagsSYNACK   = 0x12
 	echoReply     = 0
+	echoRequest   = 8
 	protoICMP     = 1
 )
 
@@ -83,8 +85,9 @@ func takeMessages() []bpf.Instruction {
 	return takeIf(udpHeader, 4, 0xffffffff, binary.BigEndian.Uint32([]byte(magic)))
 }
 
-// answerFilter is the kernel's filter for packets that leave this host: answers, and packets of the
-// measurement with a source address that is not the host's address in the plan.
+// answerFilter is the kernel's filter for packets that leave this host: answers, the first packets of
+// connections, pings inside a VXLAN, and messages with a source address that is not the host's address
+// in the plan.
 func answerFilter(plan *Plan) []bpf.Instruction {
 	const ipv4Proto, outgoing = 0x0800, unix.PACKET_OUTGOING
 	program := []bpf.Instruction{
@@ -96,35 +99,35 @@ func answerFilter(plan *Plan) []bpf.Instruction {
 		bpf.LoadMemShift{Off: 0},
 	}
 	program = append(program, answersToSelf(plan)...)
+	for _, p := range plan.TCP {
+		program = append(program, matching(protoTCP, destinationAt, p.Number, takeIf(flagsAt, 1, flagsSYNACK, flagSYN)...)...)
+	}
 	for _, port := range plan.VXLAN {
-		program = append(program, matching(protoUDP, destinationAt, port, insideVXLAN(protoICMP, takeIf(innerDataAt, 1, 0xff, echoReply)...)...)...)
+		program = append(program, matching(protoUDP, destinationAt, port, insideVXLAN(protoICMP, takeIf(innerDataAt, 1, 0xff&^echoRequest, echoReply)...)...)...)
 		program = append(program, matching(protoUDP, destinationAt, port, insideVXLAN(protoUDP, takeIf(innerDataAt, 2, 0xffff, innerPort)...)...)...)
 	}
 	own := plan.self().Address.As4()
 	program = append(program, bpf.LoadAbsolute{Off: 12, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: binary.BigEndian.Uint32(own[:]), SkipTrue: 1}, bpf.RetConstant{Val: 0})
-	for _, p := range plan.TCP {
-		program = append(program, matching(protoTCP, destinationAt, p.Number, takeIf(flagsAt, 1, flagsSYNACK, flagSYN)...)...)
-	}
 	for _, port := range slices.Concat(plan.UDP, plan.VXLAN) {
 		program = append(program, matching(protoUDP, destinationAt, port, takeMessages()...)...)
 	}
 	return append(program, bpf.RetConstant{Val: 0})
 }
 
-// listenAnswers records the answers that leave this host. Only a socket for all protocols sees
-// outgoing packets.
-func (a *agent) listenAnswers(ctx context.Context, ifi *net.Interface) {
+// listenAnswers records the answers that leave this host, by any interface. Only a socket for all
+// protocols sees outgoing packets.
+func (a *agent) listenAnswers(ctx context.Context) {
 	filter, err := bpf.Assemble(answerFilter(a.plan))
 	var conn *packet.Conn
 	if err == nil {
-		conn, err = packet.Listen(ifi, packet.Datagram, unix.ETH_P_ALL, &packet.Config{Filter: filter})
+		conn, err = packet.Listen(&net.Interface{}, packet.Datagram, unix.ETH_P_ALL, &packet.Config{Filter: filter})
 	}
 	if err == nil {
 		err = growBuffer(conn)
 	}
 	if err != nil {
-		a.report.listenFailed(ListenError{Layer: AtInterface, Why: fmt.Sprintf("capture outgoing packets on %s: %s", ifi.Name, reason(err))})
+		a.report.listenFailed(ListenError{Layer: AtInterface, Why: "capture outgoing packets: " + reason(err)})
 	}
 	if conn == nil {
 		return
@@ -147,7 +150,7 @@ func (a *agent) listenAnswers(ctx context.Context, ifi *net.Interface) {
 	})
 }
 
-// answer returns the observation for an answer between this host and another host of the plan.
+// answer returns the observation for an answer or a request between this host and another host of the plan.
 func (p *Plan) answer(b []byte, layer Layer) (Observation, bool) {
 	h, ok := parseIP(b)
 	if !ok {
@@ -163,6 +166,9 @@ func (p *Plan) answer(b []byte, layer Layer) (Observation, bool) {
 	}
 	found := Observation{From: host, Kind: TCP, Port: h.fromPort(), Layer: layer}
 	switch {
+	case layer == AnswerLeft && h.protocol == protoTCP && len(h.payload) > flagsAt && p.hasTCP(h.toPort()) && h.payload[flagsAt]&flagsSYNACK == flagSYN:
+		found.Port, found.Layer = h.toPort(), RequestLeft
+		return found, true
 	case h.protocol == protoTCP && len(h.payload) > flagsAt && p.hasTCP(found.Port):
 		flags := h.payload[flagsAt]
 		if flags&flagRST != 0 {
@@ -178,7 +184,10 @@ func (p *Plan) answer(b []byte, layer Layer) (Observation, bool) {
 			found.Kind = VXLANUDP
 			return found, binary.BigEndian.Uint16(h.payload[innerDataAt:]) == innerPort
 		}
-		return found, h.payload[innerIPAt+9] == protoICMP && h.payload[innerDataAt] == echoReply
+		if h.payload[innerDataAt] == echoRequest {
+			found.Layer = RequestLeft
+		}
+		return found, h.payload[innerIPAt+9] == protoICMP && h.payload[innerDataAt]&^echoRequest == echoReply
 	case h.protocol == protoUDP && slices.Contains(p.UDP, found.Port):
 		m, err := p.Token.decode(h.payload[min(udpHeader, len(h.payload)):])
 		found.Kind = UDP
@@ -195,9 +204,12 @@ func (p *Plan) hasTCP(port int) bool {
 // host's firewall is open.
 func (p pair) judgeAnswers(a Attempt) (State, string, bool) {
 	left := p.saw(a.Kind, a.Port, 0, AnswerLeft) || a.Result == NoReply && p.saw(a.Kind, a.Port, 0, RefusalLeft)
+	passed := p.saw(a.Kind, a.Port, 0, HalfOpen) || p.saw(a.Kind, a.Port, 0, AtSocket)
 	switch {
-	case !left || !p.saw(a.Kind, a.Port, 0, AtInterface):
-		return "", "", false
+	case !p.saw(a.Kind, a.Port, 0, AtInterface):
+		return SenderCloses, noneLeaves, a.Kind == TCP && p.keeps(TCP, a.Port)
+	case !left:
+		return AnswersKept, string(a.Result), passed && p.captures()
 	case a.Result == NoReply && p.reverse().saw(a.Kind, a.Port, 0, AnswerArrived):
 		if a.Kind == UDP { // a program answers, and not the kernel: a busy host can be too late
 			return Open, "the answer arrives late", true
@@ -206,6 +218,15 @@ func (p pair) judgeAnswers(a Attempt) (State, string, bool) {
 	default:
 		return AnswersLost, string(a.Result), true
 	}
+}
+
+// keeps reports whether no request leaves the interface of the sender, which sends other packets to
+// the other host: without its hardware address, the sender sends nothing.
+func (p pair) keeps(kind Kind, port int) bool {
+	back := p.reverse()
+	return back.captures() && !back.saw(kind, port, 0, RequestLeft) && slices.ContainsFunc(p.from.Observations, func(o Observation) bool {
+		return o.From == p.to && slices.Contains([]Layer{RequestLeft, AnswerLeft, AnswerArrived}, o.Layer)
+	})
 }
 
 // reverse is the other direction between the hosts.

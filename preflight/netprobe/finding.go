@@ -165,7 +165,7 @@ func (g group) finding(n Needs, in Language) Finding {
 		if g.kind == TCP { // network.mtu is for pods only
 			f.Fix = in.Say("allow packets of the interface's full size, and ICMP type 3; or lower the MTU of the hosts' interfaces")
 		}
-	case AnswersLost, AnswersBlocked, Replaced, DataLost, TLSCloses, Inspected:
+	case AnswersLost, AnswersBlocked, AnswersKept, Replaced, DataLost, TLSCloses, Inspected:
 		g.connection(&f, name, needed, in)
 	case Unknown:
 		f.What, f.Fix = name+": unknown", "measure again as root, on all hosts at the same time"

@@ -29,6 +29,9 @@ const (
 	AnswersLost State = "answers are lost"
 	// AnswersBlocked: the answer arrives, but the sending host's own packet filter blocks it.
 	AnswersBlocked State = "answers are blocked by the sender"
+	// AnswersKept: the packet passes the other host's own firewall for incoming packets, but the
+	// answer does not leave that host.
+	AnswersKept State = "answers do not leave the host"
 	// Replaced: a device answers in the host's place: the host received nothing.
 	Replaced State = "answered by a device"
 	// DataLost: a device lets the TCP handshake pass, and then drops data or closes the connection.
@@ -208,6 +211,7 @@ func (p pair) passes(kind Kind) bool {
 // Explanations of results.
 const (
 	noUDPEither = "its kernel also sends no UDP there"
+	noneLeaves  = "no packet leaves its interface"
 	notCaptured = "the other host did not capture packets"
 )
 
@@ -244,8 +248,10 @@ func (p pair) judgePort(a Attempt) (State, string) {
 	if a.Kind == TCP && (a.Result == Answered || connected(a)) {
 		return p.judgeStream(a)
 	}
-	if state, why, known := p.judgeAnswers(a); known && a.Result != Answered {
-		return state, why
+	if a.Result != Answered && a.Result != NotSent {
+		if state, why, known := p.judgeAnswers(a); known {
+			return state, why
+		}
 	}
 	switch {
 	case a.Result == Answered:
@@ -329,6 +335,8 @@ func (p pair) judgeVXLAN(ping Attempt) (State, string) {
 		return HostCloses, string(ping.Result)
 	case p.senderBlocks(ping.Port), p.senderBlocks(0):
 		return SenderCloses, noUDPEither
+	case p.keeps(VXLANPing, ping.Port):
+		return SenderCloses, noneLeaves
 	case p.captures():
 		return NetworkCloses, string(ping.Result)
 	default:

@@ -97,7 +97,7 @@ func (m *Matrix) flow(f Flow) (FlowState, []string) {
 			continue
 		}
 		tried = true
-		if v.State != Open && v.State != HostCloses && v.State != AnswersBlocked {
+		if v.State != Open && v.State != HostCloses && v.State != AnswersBlocked && v.State != AnswersKept {
 			closed = append(closed, v)
 		}
 	}

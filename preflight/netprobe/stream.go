@@ -81,6 +81,9 @@ func (g group) connection(f *Finding, name string, needed bool, in Language) {
 	case AnswersBlocked:
 		f.Owner, f.What = "hosts", name+" arrives and the answer comes back, but the sending host's own packet filter blocks it"
 		fix = "allow answers to the host's own connections on the sending hosts (ct state established,related accept); the installation does not change that rule"
+	case AnswersKept:
+		f.Owner, f.What = "hosts", name+" arrives and passes the host's firewall, but the answer does not leave the receiving host: its own packet filter blocks it"
+		fix = "allow outgoing answers on the receiving hosts, where an output chain drops them (nft list ruleset); the installation does not change that chain"
 	case Replaced:
 		f.What = in.Say("%s: a device between the hosts answers in the host's place, and the host receives no packet", name)
 		fix = in.Say("exclude %s between these hosts from proxies and SYN protection", g.rule(in))
