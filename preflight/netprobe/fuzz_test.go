@@ -25,13 +25,16 @@ func FuzzMessage(f *testing.F) {
 
 // FuzzPackets: only packets of this measurement to this host are observations of a host of the plan.
 func FuzzPackets(f *testing.F) {
-	plan := &Plan{Token: NewToken(), Hosts: []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}, VXLAN: []int{8472}, TCP: []Port{{9994, "a", All, All}}, UDP: []int{6081}}
+	hosts := []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}
+	plan := &Plan{Token: NewToken(), Hosts: hosts, VXLAN: []int{8472}, TCP: []Port{{9994, "a", All, All}}, UDP: []int{6081}}
 	inner, err := ipPacket(plan.Hosts[1].Address, plan.Hosts[0].Address, 64, message{kind: IPIP, from: 1, to: 0, size: 88}.encode(plan.Token))
 	if err != nil {
 		f.Fatal(err)
 	}
 	for _, payload := range [][]byte{ // SYN, SYN+ACK and RST
-		{0, 9, 0x27, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagSYN}, {0x27, 0x0a, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagsSYNACK}, {0x27, 0x0a, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagRST},
+		{0, 9, 0x27, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagSYN},
+		{0x27, 0x0a, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagsSYNACK},
+		{0x27, 0x0a, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagRST},
 	} {
 		f.Add(append(append(append([]byte{0x45, 0, 0, 40, 0, 0, 0, 0, 64, protoTCP, 0, 0}, 10, 0, 0, 2), 10, 0, 0, 1), payload...))
 	}

@@ -25,21 +25,7 @@ const (
 	Narrow State = "large packets are lost"
 	// NetworkCloses: nothing arrives at the other host's interface.
 	NetworkCloses State = "closed by the network"
-	// AnswersLost: the packet arrives and the other host answers, but the network loses the answer.
-	AnswersLost State = "answers are lost"
-	// AnswersBlocked: the answer arrives, but the sending host's own packet filter blocks it.
-	AnswersBlocked State = "answers are blocked by the sender"
-	// AnswersKept: the packet passes the other host's own firewall for incoming packets, but the
-	// answer does not leave that host.
-	AnswersKept State = "answers do not leave the host"
-	// Replaced: a device answers in the host's place: the host received nothing.
-	Replaced State = "answered by a device"
-	// DataLost: a device lets the TCP handshake pass, and then drops data or closes the connection.
-	DataLost State = "data is lost after the handshake"
-	// TLSCloses and Inspected: plain data passes, and a device drops or resets TLS, or terminates it.
-	TLSCloses State = "TLS is closed by the network"
-	Inspected State = "TLS is terminated by a device"
-	Unknown   State = "unknown"
+	Unknown       State = "unknown"
 )
 
 // Verdict is the result for one kind of packet from one host to another.

@@ -40,7 +40,8 @@ func TestSources(t *testing.T) {
 	}
 	text := fmt.Sprint(m.Findings(Needs{TCP: plan.TCP}))
 	for _, want := range []string{
-		"{fail ports hosts TCP connections have another source address than in airgap.yaml, because the sender's routes choose it [from h0 (10.99.0.1) to h2 (10.99.0.3): comes from 10.99.5.1 instead of 10.99.0.1]",
+		"{fail ports hosts TCP connections have another source address than in airgap.yaml, because the sender's routes choose it " +
+			"[from h0 (10.99.0.1) to h2 (10.99.0.3): comes from 10.99.5.1 instead of 10.99.0.1]",
 		"{fail ports hosts source NAT on the sending host changes the source address of TCP [from h1 (10.99.0.2) to h2 (10.99.0.3): leaves as 10.99.0.2, arrives as 10.99.5.2] exclude",
 		"{warn ports network source NAT between the hosts changes the source address of TCP [from h3 (10.99.0.4) to h2 (10.99.0.3): leaves as 10.99.0.4, arrives as 10.99.5.4] exclude",
 		"{warn ports network source NAT between the hosts changes the source address of UDP",
