@@ -124,7 +124,7 @@ func TestDevices(t *testing.T) {
 	}
 	text := fmt.Sprint(m.Findings(Needs{TCP: n.plan().TCP, VXLAN: 8472}))
 	for _, want := range []string{
-		"{fail ports network TCP 10250 (kubelet): a device between the hosts answers in the host's place, and the host receives no packet [from h0 (10.99.0.1), h1 (10.99.0.2) to h3 (10.99.0.4)]",
+		"{fail ports network TCP 10250 (kubelet): a device between the hosts answers in the host's place, and no answer leaves the host [from h0 (10.99.0.1), h1 (10.99.0.2) to h3 (10.99.0.4)]",
 		"{fail ports network TCP 10250 (kubelet): a device between the hosts lets the TCP handshake pass, and then drops data or closes the connection [from h0 (10.99.0.1) to h1 (10.99.0.2)]",
 		"{fail ports network TCP 10250 (kubelet): plain data passes, but a device between the hosts drops or resets TLS [from h0 (10.99.0.1) to h2 (10.99.0.3)] exclude TCP to port 10250",
 		"{fail ports network TCP 10250 (kubelet): a device between the hosts terminates TLS with its own certificate [from h1 (10.99.0.2) to h2 (10.99.0.3)]",

@@ -14,7 +14,7 @@ const (
 	// AnswersKept: the packet passes the other host's own firewall for incoming packets, but the
 	// answer does not leave that host.
 	AnswersKept State = "answers do not leave the host"
-	// Replaced: a device answers in the host's place: the host received nothing.
+	// Replaced: a device answers in the host's place: no answer leaves the host.
 	Replaced State = "answered by a device"
 	// DataLost: a device lets the TCP handshake pass, and then drops data or closes the connection.
 	DataLost State = "data is lost after the handshake"
@@ -41,7 +41,7 @@ func (p pair) judgeStream(plain Attempt) (State, string) {
 		return Open, ""
 	case !p.captures():
 		return Open, otherProgram
-	case !p.saw(TCP, plain.Port, 0, AtInterface):
+	case !p.saw(TCP, plain.Port, 0, AtInterface), !p.saw(TCP, plain.Port, 0, AnswerLeft):
 		return Replaced, cmp.Or(secure.Said, string(plain.Result))
 	case secure.Result == OtherCertificate && accepted():
 		return Inspected, secure.Said
@@ -103,7 +103,7 @@ func (g group) connection(f *Finding, name string, needed bool, in Language) {
 		f.Owner, f.What = "hosts", name+" arrives and passes the host's firewall, but the answer does not leave the receiving host: its own packet filter blocks it"
 		fix = "allow outgoing answers on the receiving hosts, where an output chain drops them (nft list ruleset); the installation does not change that chain"
 	case Replaced:
-		f.What = in.Say("%s: a device between the hosts answers in the host's place, and the host receives no packet", name)
+		f.What = in.Say("%s: a device between the hosts answers in the host's place, and no answer leaves the host", name)
 		fix = in.Say("exclude %s between these hosts from proxies and SYN protection", g.rule(in))
 	case DataLost:
 		f.What = in.Say("%s: a device between the hosts lets the TCP handshake pass, and then drops data or closes the connection", name)

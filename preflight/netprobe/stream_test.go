@@ -12,6 +12,7 @@ import (
 func TestStream(t *testing.T) {
 	const port = 10250
 	arrived := Observation{From: 0, Kind: TCP, Port: port, Layer: AtInterface}
+	answered := Observation{From: 0, Kind: TCP, Port: port, Layer: AnswerLeft}
 	accepted := Observation{From: 0, Kind: TCP, Port: port, Layer: Accepted}
 	occupied := []ListenError{{Kind: TCP, Port: port, Layer: AtSocket}}
 	deaf := []ListenError{{Layer: AtInterface}}
@@ -33,13 +34,14 @@ func TestStream(t *testing.T) {
 		"64 KiB do not pass":                 {Answered, Attempt{Result: Silent, Bytes: messageSize}, nil, nil, DataLost},
 		"another program has the port":       {OtherProgram, Attempt{Result: OtherCertificate}, nil, occupied, Open},
 		"a silent program has the port":      {Silent, Attempt{Result: Silent}, nil, occupied, Open},
-		"the host redirects the port":        {OtherProgram, Attempt{Result: OtherCertificate}, []Observation{arrived}, nil, Open},
+		"the host redirects the port":        {OtherProgram, Attempt{Result: OtherCertificate}, []Observation{arrived, answered}, nil, Open},
 		"the host received nothing":          {OtherProgram, Attempt{Result: OtherCertificate}, nil, nil, Replaced},
+		"the host does not answer":           {Ended, Attempt{Result: Ended}, []Observation{arrived}, nil, Replaced},
 		"and captures nothing":               {OtherProgram, Attempt{Result: OtherCertificate}, nil, deaf, Open},
-		"data is dropped":                    {Silent, Attempt{Result: Silent}, []Observation{arrived, accepted}, nil, DataLost},
-		"data is dropped, before the accept": {Silent, Attempt{Result: Silent}, []Observation{arrived}, nil, DataLost},
-		"data is answered with a reset":      {Ended, Attempt{Result: Ended}, []Observation{arrived, accepted}, nil, DataLost},
-		"a proxy for TLS only":               {Ended, Attempt{Result: OtherCertificate}, []Observation{arrived, accepted}, nil, Inspected},
+		"data is dropped":                    {Silent, Attempt{Result: Silent}, []Observation{arrived, answered, accepted}, nil, DataLost},
+		"data is dropped, before the accept": {Silent, Attempt{Result: Silent}, []Observation{arrived, answered}, nil, DataLost},
+		"data is answered with a reset":      {Ended, Attempt{Result: Ended}, []Observation{arrived, answered, accepted}, nil, DataLost},
+		"a proxy for TLS only":               {Ended, Attempt{Result: OtherCertificate}, []Observation{arrived, answered, accepted}, nil, Inspected},
 	} {
 		hosts := []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}
 		here := &Report{Schema: Schema, Hosts: hosts, Attempts: []Attempt{{To: 1, Kind: TCP, Port: port, Result: test.plain}}}
