@@ -2,11 +2,14 @@ package netprobe
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -191,4 +194,29 @@ func TestHostileExchange(t *testing.T) {
 	if len(r.Observations) != maxObservations+1 || len(r.Sources) != maxSources {
 		t.Errorf("%d observations, %d sources", len(r.Observations), len(r.Sources))
 	}
+}
+
+// TestHostileStreams: the number of streams inside the VXLAN is limited.
+func TestHostileStreams(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	a := &agent{}
+	a.background(ctx, func(ctx context.Context) { (&overlay{a: a}).digest(ctx, listener) })
+	var last net.Conn
+	for range maxConversations + 1 {
+		if last, err = net.Dial("tcp4", listener.Addr().String()); err != nil {
+			t.Fatal(err)
+		}
+		defer last.Close()
+	}
+	_ = last.SetReadDeadline(time.Now().Add(stalled + time.Second)) // before the limit of an idle stream
+	if _, err := last.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the agent keeps the stream: %v", err)
+	}
+	cancel()
+	listener.Close()
+	a.wait.Wait()
 }
