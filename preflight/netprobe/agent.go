@@ -3,6 +3,7 @@ package netprobe
 import (
 	"context"
 	"crypto/sha256"
+	"crypto/tls"
 	"encoding/hex"
 	"fmt"
 	"net"
@@ -25,7 +26,9 @@ type agent struct {
 	wait   sync.WaitGroup
 	vxlan  []*overlay
 	sender *sender // nil without tests of packets with pod addresses
-	ownVIP bool    // this host has the load balancer's address, and answers there
+	// identity is the TLS configuration of the plan's token, made once.
+	identity func() (*tls.Config, error)
+	ownVIP   bool // this host has the load balancer's address, and answers there
 }
 
 // Run listens on this host, tests the other hosts after begin is closed, and listens until end is
@@ -79,7 +82,7 @@ func newAgent(plan *Plan) (*agent, error) {
 	hostname, _ := os.Hostname()
 	id, _ := os.ReadFile("/etc/machine-id")
 	uuid, _ := os.ReadFile("/sys/class/dmi/id/product_uuid") // not every machine has one
-	a := &agent{plan: plan, report: &Report{
+	a := &agent{plan: plan, identity: sync.OnceValues(plan.Token.identity), report: &Report{
 		Schema: Schema, Self: plan.Self, Hosts: plan.Hosts, Measured: plan.Token.run(), Taken: time.Now().UTC(), MTU: ifi.MTU, Network: network,
 		Identity: Identity{hostname, strings.TrimSpace(string(id)), macs, strings.ToLower(strings.TrimSpace(string(uuid)))},
 	}}
@@ -156,6 +159,8 @@ func (a *agent) listen(ctx context.Context) {
 		a.report.listenFailed(ListenError{Layer: AtInterface, Why: reason(err)})
 	} else {
 		a.background(ctx, s.run)
+		a.listenAnswers(ctx)
+		a.background(ctx, a.watchHalfOpen)
 	}
 	a.listenTCP(ctx)
 	a.listenVIP(ctx)
@@ -195,7 +200,7 @@ func (a *agent) try(ctx context.Context, to int) {
 	var all sync.WaitGroup
 	for _, p := range a.plan.TCP {
 		if p.To.includes(a.plan.Hosts[to]) && p.From.includes(a.plan.self()) {
-			all.Go(func() { a.report.tried(a.tryTCP(ctx, to, p.Number)) })
+			all.Go(func() { a.tryPort(ctx, to, p.Number) })
 		}
 	}
 	for _, port := range a.plan.UDP {
@@ -213,7 +218,9 @@ func (a *agent) tryAgain(ctx context.Context, to int) {
 	for _, attempt := range open {
 		switch attempt.Kind {
 		case TCP:
-			all.Go(func() { a.report.tried(a.tryTCP(ctx, to, attempt.Port)) })
+			all.Go(func() { a.tryPortAgain(ctx, attempt) })
+		case TLS:
+			all.Go(func() { a.report.tried(a.tryTLS(ctx, to, attempt.Port)) })
 		case UDP:
 			all.Go(func() { a.report.tried(a.tryUDP(ctx, to, attempt.Port)) })
 		}

@@ -66,7 +66,7 @@ const (
 
 // Findings returns all findings, the most severe ones first.
 func (m *Matrix) Findings(n Needs) []Finding {
-	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.balancer(), m.idle())
+	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.sources(n), m.balancer(), m.idle())
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all
@@ -162,6 +162,11 @@ func (g group) finding(n Needs, in Language) Finding {
 	case Narrow:
 		f.What = in.Say("%s: small packets pass, large ones do not", name)
 		f.Fix = in.Say("allow packets of the interface's full size, and ICMP type 3; or set network.mtu to the largest size that passes")
+		if g.kind == TCP { // network.mtu is for pods only
+			f.Fix = in.Say("allow packets of the interface's full size, and ICMP type 3; or lower the MTU of the hosts' interfaces")
+		}
+	case AnswersLost, AnswersBlocked, AnswersKept, Replaced, DataLost, TLSCloses, Inspected:
+		g.connection(&f, name, needed, in)
 	case Unknown:
 		f.What, f.Fix = name+": unknown", "measure again as root, on all hosts at the same time"
 		if needed {

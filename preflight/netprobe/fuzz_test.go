@@ -25,16 +25,34 @@ func FuzzMessage(f *testing.F) {
 
 // FuzzPackets: only packets of this measurement to this host are observations of a host of the plan.
 func FuzzPackets(f *testing.F) {
-	plan := &Plan{Token: NewToken(), Hosts: []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}, VXLAN: []int{8472}}
+	hosts := []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}
+	plan := &Plan{Token: NewToken(), Hosts: hosts, VXLAN: []int{8472}, TCP: []Port{{9994, "a", All, All}}, UDP: []int{6081}}
 	inner, err := ipPacket(plan.Hosts[1].Address, plan.Hosts[0].Address, 64, message{kind: IPIP, from: 1, to: 0, size: 88}.encode(plan.Token))
 	if err != nil {
 		f.Fatal(err)
+	}
+	for _, payload := range [][]byte{ // SYN, SYN+ACK and RST
+		{0, 9, 0x27, 0x0a, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagSYN},
+		{0x27, 0x0a, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagsSYNACK},
+		{0x27, 0x0a, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0x50, flagRST},
+	} {
+		f.Add(append(append(append([]byte{0x45, 0, 0, 40, 0, 0, 0, 0, 64, protoTCP, 0, 0}, 10, 0, 0, 2), 10, 0, 0, 1), payload...))
 	}
 	f.Add(inner)
 	f.Add(inner[:30])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, ok := plan.classify(b); ok && (s.From < 0 || s.From >= len(plan.Hosts) || s.Layer != AtInterface) {
 			t.Errorf("%+v", s)
+		}
+		for _, layer := range []Layer{AnswerArrived, AnswerLeft} {
+			if s, ok := plan.answer(b, layer); ok && (s.From != 1 || s.Kind == TCP && s.Port != 9994 || s.Port > 0xffff) {
+				t.Errorf("%+v", s)
+			}
+		}
+		for _, read := range []func([]byte) (Source, bool){plan.otherSource, plan.sourceLeft} {
+			if s, ok := read(b); ok && (s.Host < 0 || s.Host >= len(plan.Hosts) || !s.Address.Is4()) {
+				t.Errorf("%+v", s)
+			}
 		}
 	})
 }
@@ -48,6 +66,12 @@ func FuzzReports(f *testing.F) {
 		),
 	)
 	f.Add([]byte(`{"schema":2,"self":-1,"attempts":[{"to":9}]}`))
+	f.Add(
+		[]byte(
+			`{"schema":2,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"sources":[{"host":-5,"kind":"tcp","address":"10.0.0.9"}],` +
+				`"attempts":[{"to":1,"kind":"tcp","port":1,"result":"connected, then no reply"},{"to":1,"kind":"tls","port":1,"source":"10.0.0.7","bytes":-1}]}`,
+		),
+	)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r Report
 		if json.Unmarshal(b, &r) != nil {
@@ -60,6 +84,11 @@ func FuzzReports(f *testing.F) {
 		for _, v := range m.Verdicts {
 			if v.From >= len(m.Hosts) || v.To >= len(m.Hosts) {
 				t.Errorf("%+v", v)
+			}
+		}
+		for _, r := range m.Rewritten {
+			if r.From >= len(m.Hosts) || r.To >= len(m.Hosts) {
+				t.Errorf("%+v", r)
 			}
 		}
 		_ = m.Findings(Needs{VXLAN: 8472})

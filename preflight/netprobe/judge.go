@@ -51,6 +51,8 @@ type Matrix struct {
 	Of         int         `json:"of"`
 	Skews      []Skew      `json:"skews"`
 	Duplicates []Duplicate `json:"duplicates,omitempty"`
+	// Rewritten are the pairs between which connections have other source addresses than in the plan.
+	Rewritten []Rewritten `json:"rewritten,omitempty"`
 	// ListenErrors are the failures to listen on hosts.
 	ListenErrors []HostListenError `json:"listenErrors,omitempty"`
 	// VIPs are the tests of the load balancer, by host; nil without a load balancer, or if a
@@ -133,6 +135,7 @@ func (m *Matrix) judgeFrom(r *Report, by []*Report) {
 	for _, to := range peers {
 		p := pair{r, by[to], to}
 		m.Verdicts = append(m.Verdicts, p.verdicts()...)
+		m.Rewritten = append(m.Rewritten, p.rewritten()...)
 		if ahead, known := p.skew(); known {
 			m.Skews = append(m.Skews, Skew{r.Self, to, ahead})
 		}
@@ -187,13 +190,14 @@ func (p pair) senderBlocks(port int) bool {
 // passes reports whether any packet of a kind arrived.
 func (p pair) passes(kind Kind) bool {
 	return slices.ContainsFunc(p.attempts(kind), func(a Attempt) bool {
-		return a.Result == Answered || a.Result == OtherProgram || p.saw(kind, a.Port, 0, AtInterface)
+		return a.Result == Answered || connected(a) || p.saw(kind, a.Port, 0, AtInterface)
 	})
 }
 
 // Explanations of results.
 const (
 	noUDPEither = "its kernel also sends no UDP there"
+	noneLeaves  = "no packet leaves its interface"
 	notCaptured = "the other host did not capture packets"
 )
 
@@ -224,13 +228,20 @@ func (p pair) verdicts() []Verdict {
 	return all
 }
 
-// judgePort treats any reply as an open network: on a host in use another program may have the port.
+// judgePort treats a reply of a program on the other host as an open network: on a host in use
+// another program may have the port.
 func (p pair) judgePort(a Attempt) (State, string) {
+	if a.Kind == TCP && (a.Result == Answered || connected(a)) {
+		return p.judgeStream(a)
+	}
+	if a.Result != Answered && a.Result != NotSent {
+		if state, why, known := p.judgeAnswers(a); known {
+			return state, why
+		}
+	}
 	switch {
 	case a.Result == Answered:
 		return Open, ""
-	case a.Result == OtherProgram:
-		return Open, "another program answers"
 	case a.Result == NotSent:
 		return SenderCloses, a.Said
 	case p.saw(a.Kind, a.Port, 0, AtInterface):
@@ -302,12 +313,16 @@ func (p pair) judgeVXLAN(ping Attempt) (State, string) {
 		return Damaged, ""
 	case ping.Result == Answered:
 		return Narrow, "small packets arrive inside the tunnel, but 1 MiB over TCP does not"
+	case p.loses(ping.Port) && !answered(VXLANUDP, ping.Port):
+		return AnswersLost, string(ping.Result)
 	case p.saw(VXLANUDP, ping.Port, 0, AtSocket):
 		return Open, "packets arrive, but replies do not"
 	case p.saw(VXLANPing, ping.Port, 0, AtInterface):
 		return HostCloses, string(ping.Result)
 	case p.senderBlocks(ping.Port), p.senderBlocks(0):
 		return SenderCloses, noUDPEither
+	case p.keeps(VXLANPing, ping.Port):
+		return SenderCloses, noneLeaves
 	case p.captures():
 		return NetworkCloses, string(ping.Result)
 	default:

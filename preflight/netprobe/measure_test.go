@@ -78,6 +78,10 @@ func TestFaults(t *testing.T) {
 		{From: 3, To: 2, Kind: TCP, Port: 6443}:      HostCloses,
 		{From: 0, To: 3, Kind: IPIP}:                 HostCloses,
 		{From: 0, To: 3, Kind: TCP, Port: 10250}:     HostCloses,
+		// A ClientHello in one direction, and the certificate in the other one, fill a packet.
+		{From: 1, To: 3, Kind: TCP, Port: 10250}: Narrow,
+		{From: 3, To: 1, Kind: TCP, Port: 10250}: Narrow,
+		{From: 3, To: 1, Kind: TCP, Port: 6443}:  Narrow,
 	}
 	for v, state := range want {
 		if got := m.state(t, v.From, v.To, v.Kind, v.Port); got.State != state {

@@ -52,13 +52,17 @@ const (
 	// Routed is a packet with pod addresses, sent to the other host without a tunnel. If switches or
 	// hypervisors drop unknown addresses, the pod network needs a tunnel.
 	Routed Kind = "routed"
+	// TLS is a handshake like that of Kubernetes, and 64 KiB each way, on a TCP port.
+	TLS Kind = "tls"
 )
 
 // inside reports whether the test runs inside a VXLAN.
 func (k Kind) inside() bool { return k == VXLANPing || k == VXLANUDP || k == VXLANTCP || k == Soft }
 
 // kinds lists the kinds in the order of their numbers on the wire.
-func kinds() []Kind { return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft, Routed} }
+func kinds() []Kind {
+	return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft, Routed, TLS}
+}
 
 // message is a message between hosts. On the wire, in network order: "AGPR", kind (1 byte), reply
 // (1), from, to, port, size (2 each), the sender's clock in nanoseconds since 1970 (8), and the

@@ -205,15 +205,23 @@ func (o *overlay) echo(conn net.PacketConn) {
 	}
 }
 
-// digest answers each piece with its digest.
+// digest answers each piece with its digest. It closes more than maxConversations connections.
 func (o *overlay) digest(ctx context.Context, listener net.Listener) {
+	free := make(chan struct{}, maxConversations)
 	for ctx.Err() == nil {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		resetOnClose(conn)
+		select {
+		case free <- struct{}{}:
+		default:
+			conn.Close()
+			continue
+		}
 		o.a.background(ctx, func(ctx context.Context) {
+			defer func() { <-free }()
 			defer conn.Close()
 			defer context.AfterFunc(ctx, func() { conn.Close() })()
 			buf := make([]byte, piece)

@@ -66,8 +66,8 @@ const (
 	FlowClosed     FlowState = "does not pass"
 )
 
-// Measure adds the results of a measurement. A packet that the receiver's own firewall blocks has
-// passed the network. A packet that did not leave its sender has no result.
+// Measure adds the results of a measurement. A packet or an answer that a host's own firewall blocks
+// has passed the network. A packet that did not leave its sender has no result.
 func (p *Page) Measure(m *Matrix, needs Needs) {
 	translated := *m
 	translated.in, m = p.Language, &translated
@@ -97,7 +97,7 @@ func (m *Matrix) flow(f Flow) (FlowState, []string) {
 			continue
 		}
 		tried = true
-		if v.State != Open && v.State != HostCloses {
+		if v.State != Open && v.State != HostCloses && v.State != AnswersBlocked && v.State != AnswersKept {
 			closed = append(closed, v)
 		}
 	}

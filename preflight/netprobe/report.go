@@ -26,10 +26,14 @@ type Report struct {
 	Attempts     []Attempt     `json:"attempts"`
 	Observations []Observation `json:"observations"`
 	ListenErrors []ListenError `json:"listenErrors,omitempty"`
+	// Sources are the source addresses that are not the sender's address in the plan.
+	Sources []Source `json:"sources,omitempty"`
 
 	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
 
-	mu sync.Mutex
+	mu   sync.Mutex
+	seen map[Observation]int // index in Observations
+	from map[int]int         // number of Observations by host
 }
 
 // Identity has the identifiers that must be unique.
@@ -53,6 +57,9 @@ const (
 	NoReply      Result = "no reply"
 	Sent         Result = "sent"
 	NotSent      Result = "not sent" // refused by this host's kernel
+	// Silent and Ended are connections that the other end, or a device on the way, accepted.
+	Silent Result = "connected, then no reply"
+	Ended  Result = "connected, then closed"
 )
 
 // Attempt is a test of another host.
@@ -63,6 +70,10 @@ type Attempt struct {
 	Size   int    `json:"size,omitempty"` // bytes of the IP packet
 	Result Result `json:"result"`
 	Said   string `json:"said,omitempty"` // error of the kernel
+	// Bytes are the received bytes inside TLS, and Source is the address that this host's routes
+	// choose for it, if that is not the address in the plan.
+	Bytes  int        `json:"bytes,omitempty"`
+	Source netip.Addr `json:"source,omitzero"`
 	// Ahead is the other host's clock minus this host's clock, and Trip the round-trip time, both in
 	// nanoseconds and only for replies with a clock.
 	Ahead time.Duration `json:"ahead,omitempty"`
@@ -114,35 +125,42 @@ func (r *Report) tried(a Attempt) {
 	}
 }
 
-// withoutReply returns the tests of a host to repeat: those without a reply, and all failed ones
-// inside the VXLAN, where no router or firewall can reply.
+// withoutReply returns the tests of a host to repeat: those without a reply, all failed ones inside
+// the VXLAN, where no router or firewall can reply, and all failed ones of an accepted connection.
 func (r *Report) withoutReply(to int) []Attempt {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var found []Attempt
 	for _, a := range r.Attempts {
-		if a.To == to && (a.Result == NoReply || a.Kind.inside() && a.Result != Answered) {
+		if a.To == to && (a.Result == NoReply || (a.Kind.inside() || connected(a)) && a.Result != Answered) {
 			found = append(found, a)
 		}
 	}
 	return found
 }
 
+// maxObservations is far more than the tests of one host give. A host of the plan knows the token,
+// and can send any number of different messages.
+const maxObservations = 1024
+
 // saw records a received packet, and counts equal ones.
 func (r *Report) saw(s Observation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.Count = 0
-	for i := range r.Observations {
-		seen := r.Observations[i]
-		seen.Count = 0
-		if seen == s {
-			r.Observations[i].Count++
-			return
-		}
+	if r.seen == nil {
+		r.seen, r.from = map[Observation]int{}, map[int]int{}
 	}
-	s.Count = 1
-	r.Observations = append(r.Observations, s)
+	s.Count = 0
+	i, known := r.seen[s]
+	switch {
+	case known:
+		r.Observations[i].Count++
+	case r.from[s.From] < maxObservations:
+		r.seen[s] = len(r.Observations)
+		r.from[s.From]++
+		s.Count = 1
+		r.Observations = append(r.Observations, s)
+	}
 }
 
 func (r *Report) listenFailed(e ListenError) {

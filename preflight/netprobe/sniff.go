@@ -110,6 +110,7 @@ func captureFilter(plan *Plan) []bpf.Instruction {
 			bpf.LoadIndirect{Off: innerAt, Size: 1},
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: icmp, SkipTrue: 1}, take)
 	}
+	program = append(program, answersToSelf(plan)...)
 	return append(program, bpf.RetConstant{Val: 0})
 }
 
@@ -124,6 +125,11 @@ func (s *sniffer) run(ctx context.Context) {
 		}
 		if o, ok := s.plan.classify(buf[:n]); ok {
 			s.report.saw(o)
+		} else if o, ok := s.plan.answer(buf[:n], AnswerArrived); ok {
+			s.report.saw(o)
+		}
+		if o, ok := s.plan.otherSource(buf[:n]); ok {
+			s.report.sourced(o)
 		}
 	}
 }
@@ -171,13 +177,14 @@ func (p *Plan) observation(b []byte, length int, layer Layer) (Observation, bool
 
 // ip has the parsed fields of an IPv4 packet.
 type ip struct {
-	from     netip.Addr
+	from, to netip.Addr
 	protocol int
 	length   int // of the packet, from its header
 	payload  []byte
 }
 
-func (h ip) toPort() int { return int(binary.BigEndian.Uint16(h.payload[2:])) }
+func (h ip) fromPort() int { return int(binary.BigEndian.Uint16(h.payload)) }
+func (h ip) toPort() int   { return int(binary.BigEndian.Uint16(h.payload[2:])) }
 
 // parseIP parses an IPv4 packet or its first fragment; ok is false for other data.
 func parseIP(b []byte) (ip, bool) {
@@ -189,7 +196,8 @@ func parseIP(b []byte) (ip, bool) {
 		return ip{}, false
 	}
 	from, _ := netip.AddrFromSlice(b[12:16])
-	return ip{from, int(b[9]), int(binary.BigEndian.Uint16(b[2:])), b[start:]}, true
+	to, _ := netip.AddrFromSlice(b[16:20])
+	return ip{from, to, int(b[9]), int(binary.BigEndian.Uint16(b[2:])), b[start:]}, true
 }
 
 // isVXLAN reports whether the frame belongs to a network of the measurement.

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"airgap.dev/airgap/internal/listen"
 )
 
 const (
@@ -44,11 +46,12 @@ func (a *agent) listenAt(ctx context.Context, address netip.Addr, port int) erro
 	return nil
 }
 
-// maxConversations is far more than the hosts of a plan need at a time. The agent closes further
-// connections.
+// maxConversations is far more than the hosts of a plan need at a time, and half of it is for one
+// address. The agent closes further connections.
 const maxConversations = 256
 
 func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) {
+	listener = listen.PerAddress(listener, maxConversations/2, nil)
 	var conversations sync.WaitGroup
 	defer conversations.Wait()
 	free := make(chan struct{}, maxConversations)
@@ -66,6 +69,8 @@ func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) 
 			conversations.Go(func() {
 				defer func() { <-free }()
 				defer conn.Close()
+				defer context.AfterFunc(ctx, func() { conn.Close() })()
+				a.accepted(conn, port)
 				a.answerTCP(ctx, conn, port)
 			})
 		default:
@@ -77,7 +82,7 @@ func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) 
 // answerTCP replies only to messages with a valid HMAC. Connections with TLS come through the load
 // balancer.
 func (a *agent) answerTCP(ctx context.Context, conn net.Conn, port int) {
-	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
+	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
 	r := bufio.NewReader(conn)
 	first, err := r.Peek(1)
 	if err != nil {
@@ -96,6 +101,7 @@ func (a *agent) answerTCP(ctx context.Context, conn net.Conn, port int) {
 		return
 	}
 	a.report.saw(Observation{From: m.from, Kind: TCP, Port: port, Layer: AtSocket})
+	a.report.sourcedAt(a.plan, conn, m)
 	_, _ = conn.Write(message{kind: TCP, reply: true, from: a.plan.Self, to: m.from, port: port, clock: time.Now()}.encode(a.plan.Token))
 }
 
@@ -120,7 +126,7 @@ func (a *agent) tryTCP(ctx context.Context, to, port int) Attempt {
 	m, errForeign := a.plan.Token.decode(reply)
 	switch {
 	case err != nil:
-		attempt.Result, attempt.Said = OtherProgram, reason(err)
+		attempt.Result, attempt.Said = broken(err), reason(err)
 	case errForeign != nil || !m.reply || m.from != to || m.to != a.plan.Self:
 		attempt.Result = OtherProgram
 	default:

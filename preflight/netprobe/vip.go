@@ -53,10 +53,11 @@ func (p peeked) Read(b []byte) (int, error) { return p.r.Read(b) }
 
 // answerVIP sends the number of this host over TLS.
 func (a *agent) answerVIP(ctx context.Context, conn net.Conn, port int) {
-	config, err := a.plan.Token.identity()
+	config, err := a.identity()
 	if err != nil {
 		return
 	}
+	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
 	c := tls.Server(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
 		return
@@ -65,12 +66,18 @@ func (a *agent) answerVIP(ctx context.Context, conn net.Conn, port int) {
 	if _, err := c.Write(said); err != nil {
 		return
 	}
-	// The test of idle connections sends another message later.
+	// A host sends another message at once, and the test of idle connections sends it later.
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(a.plan.Idle.Duration() + 2*replyTimeout))
-	if _, err := io.ReadFull(c, make([]byte, messageSize)); err == nil {
-		_, _ = c.Write(said)
+	second := make([]byte, messageSize)
+	if _, err := io.ReadFull(c, second); err != nil {
+		return
 	}
+	if m, err := a.plan.Token.decode(second); err == nil && m.kind == TLS {
+		a.answerTLS(c, conn, m, port)
+		return
+	}
+	_, _ = c.Write(said)
 }
 
 // listenVIP answers on the load balancer's address if this host has it, because an API server
@@ -96,7 +103,7 @@ func (a *agent) tryVIP(ctx context.Context) {
 	if a.plan.VIP == "" {
 		return
 	}
-	config, err := a.plan.Token.identity()
+	config, err := a.identity()
 	if err != nil {
 		return
 	}
