@@ -52,13 +52,21 @@ const (
 	// Routed is a packet with pod addresses, sent to the other host without a tunnel. If switches or
 	// hypervisors drop unknown addresses, the pod network needs a tunnel.
 	Routed Kind = "routed"
+
+	// Session, Paced, Burst and Bulk measure the numbers of a path, see Path.
+	Session Kind = "session"
+	Paced   Kind = "paced"
+	Burst   Kind = "burst"
+	Bulk    Kind = "bulk"
 )
 
 // inside reports whether the test runs inside a VXLAN.
 func (k Kind) inside() bool { return k == VXLANPing || k == VXLANUDP || k == VXLANTCP || k == Soft }
 
 // kinds lists the kinds in the order of their numbers on the wire.
-func kinds() []Kind { return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft, Routed} }
+func kinds() []Kind {
+	return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft, Routed, Session, Paced, Burst, Bulk}
+}
 
 // message is a message between hosts. On the wire, in network order: "AGPR", kind (1 byte), reply
 // (1), from, to, port, size (2 each), the sender's clock in nanoseconds since 1970 (8), and the
@@ -69,7 +77,7 @@ type message struct {
 	reply    bool
 	from, to int // numbers of hosts in the plan
 	port     int // destination port
-	size     int // bytes of the IP packet, in tests of sizes
+	size     int // bytes of the IP packet, in tests of sizes; number of the packet, in trains
 	clock    time.Time
 }
 
