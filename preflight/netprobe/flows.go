@@ -40,7 +40,7 @@ func (a *agent) tryFlows(ctx context.Context, to, port int) (*Flows, time.Durati
 			}
 			resetOnClose(conn) // no connection stays in TIME_WAIT
 			conn.Close()
-		case failed(err) == NoReply && ctx.Err() == nil:
+		case timedOut(err) && ctx.Err() == nil:
 			lost = append(lost, source)
 		}
 	}
@@ -80,6 +80,12 @@ func (a *agent) dialFrom(ctx context.Context, to, port, from int, timeout time.D
 		}
 	}
 	return conn, source, err
+}
+
+// timedOut reports whether no packet came back. Other errors are of this host, or are answers.
+func timedOut(err error) bool {
+	var of net.Error
+	return errors.As(err, &of) && of.Timeout()
 }
 
 // tcpInfo returns the kernel's numbers of a connection; zeros if there are none.

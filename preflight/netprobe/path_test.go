@@ -81,7 +81,8 @@ func TestPathFaults(t *testing.T) {
 		},
 		"narrow": {
 			[]string{ab + "ip length > 1400 drop"},
-			[]string{"fail network host traffic (TCP) of full size does not pass, and no ICMP comes back: packets larger than 1400 bytes are lost, but the interfaces send up to 1500: from h0 (10.99.0.1) to h1 (10.99.0.2)"},
+			[]string{"fail network host traffic (TCP) of full size does not pass, and no ICMP comes back: packets larger than 1400 bytes are lost, " +
+				"but the interfaces send up to 1500: from h0 (10.99.0.1) to h1 (10.99.0.2)"},
 		},
 		"streams stall": {
 			[]string{ab + "meta l4proto tcp ip length > 1400 drop"},

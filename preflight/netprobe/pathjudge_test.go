@@ -1,6 +1,7 @@
 package netprobe
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,12 +19,16 @@ func TestPathNumbers(t *testing.T) {
 	stream := func(rate float64) Stream { return Stream{Sent: 1e6, Took: time.Duration(8e15 / rate)} }
 	slowHost := trip(200 * ms)
 	slowHost.Handshake = ms
+	clean := Path{
+		TCP: &Flows{Tried: 16}, UDP: &Flows{Tried: 16}, Trains: []Train{train(1000)}, Bursts: []Train{burst(1000, 0)},
+		Latency: trip(ms), Streams: []Stream{stream(1e9)},
+	}
 	for name, test := range map[string]struct {
 		path  Path
 		needs Needs
 		want  string
 	}{
-		"clean":                {Path{TCP: &Flows{Tried: 16}, UDP: &Flows{Tried: 16}, Trains: []Train{train(1000)}, Bursts: []Train{burst(1000, 0)}, Latency: trip(ms), Streams: []Stream{stream(1e9)}}, etcd, ""},
+		"clean":                {clean, etcd, ""},
 		"all flows":            {Path{TCP: &Flows{Tried: 2, Lost: []int{1, 2}}}, etcd, ""},
 		"one flow":             {Path{TCP: &Flows{Port: 10250, Tried: 16, Lost: []int{40001}}}, etcd, "1 of 16 TCP flows to port 10250 are lost (source ports 40001)"},
 		"loss, once":           {Path{Trains: []Train{train(990), train(1000)}}, etcd, ""},
@@ -112,3 +117,28 @@ func TestTally(t *testing.T) {
 		t.Errorf("%d trains", len(a.trains[3]))
 	}
 }
+
+// TestPathsInKorean: each text of a finding about a path has its Korean, with the same values.
+func TestPathsInKorean(t *testing.T) {
+	ms := time.Millisecond
+	bad := Path{
+		From: 0, To: 1, TCP: &Flows{Port: 10250, Tried: 16, Lost: []int{40001}}, Trains: []Train{{Sent: 100, Arrived: 97}, {Sent: 100, Arrived: 97}},
+		Bursts:  []Train{{Sent: 100, Arrived: 50, Reordered: 10, Offered: 20e6, Carried: 1e6}, {Sent: 100, Arrived: 50, Reordered: 10, Offered: 20e6, Carried: 1e6}},
+		Latency: &Latency{Median: 20 * ms, P99: 30 * ms}, Streams: []Stream{{Sent: 300000, Stalled: true}, {Sent: 300000, Stalled: true}},
+	}
+	back := Path{From: 1, To: 0, Latency: &Latency{Median: 200 * ms}, Streams: []Stream{{Sent: 1e6, Took: 10 * time.Second}, {Sent: 1e6, Took: 10 * time.Second}}}
+	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
+	m.Verdicts = append(m.Verdicts, Verdict{From: 1, To: 0, Kind: Size, State: Narrow, Size: 1400, MTU: 1500})
+	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
+	for _, paths := range [][]Path{{bad, back}, {{From: 1, To: 0, Streams: bad.Streams}}} {
+		m.Paths, m.in = paths, Korean
+		for _, f := range m.Findings(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}, VXLAN: 8472}) {
+			text := strings.Join(append(f.Between, f.What, f.Fix), "\n")
+			if strings.Contains(text, "%!") || english.MatchString(text) {
+				t.Errorf("%s", text)
+			}
+		}
+	}
+}
+
+var english = regexp.MustCompile(`[a-z']{3,},? [a-z']{3,} [a-z']{3,}`)

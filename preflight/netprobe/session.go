@@ -112,7 +112,7 @@ func (s *session) latency() *Latency {
 		l.Jitter += (trips[i+1] - trips[i]).Abs() / time.Duration(len(trips)-1)
 	}
 	l.Median = median(trips) // sorts them
-	l.Min, l.P99 = trips[0], trips[(len(trips)-1)*99/100]
+	l.Min, l.P99 = trips[0], trips[(len(trips)*99+99)/100-1]
 	return l
 }
 

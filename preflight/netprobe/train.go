@@ -217,10 +217,14 @@ func (l *lanes) send(conn net.Conn, m message, size int) bool {
 	return err == nil
 }
 
+// maxQuestions bounds the wait for a host that reports one more packet each time.
+const maxQuestions = 10
+
 // tally asks for the arrived packets until all have arrived, or no more do: queues and busy hosts
 // delay packets.
 func (l *lanes) tally(ctx context.Context, m message, sent int) (got tally, ok bool) {
-	for last, wait := -1, 20*time.Millisecond; ; wait = 300 * time.Millisecond {
+	last, wait := -1, 20*time.Millisecond
+	for range maxQuestions {
 		if !pause(ctx, wait) {
 			return got, false
 		}
@@ -233,8 +237,9 @@ func (l *lanes) tally(ctx context.Context, m message, sent int) (got tally, ok b
 		if arrived >= sent || arrived == last {
 			return got, true
 		}
-		last = arrived
+		last, wait = arrived, 300*time.Millisecond
 	}
+	return got, false
 }
 
 // pause reports whether ctx still runs after the time.
