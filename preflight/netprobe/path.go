@@ -65,9 +65,11 @@ func (l *Latency) Typical() time.Duration {
 	return min(l.Median, l.Handshake)
 }
 
-// manyPeers is the number of peers from which a host sends shorter streams, for the time of a
-// measurement between a hundred hosts.
+// manyPeers is the number of peers above which a host sends shorter trains and streams, for the time
+// of a measurement between a hundred hosts.
 const manyPeers = 16
+
+func (a *agent) many() bool { return len(a.plan.Peers(a.plan.Self)) > manyPeers }
 
 // tryPaths measures the paths to peers after the tests of ports, so that the two do not disturb
 // each other.

@@ -48,7 +48,7 @@ func (s Stream) Rate() int {
 // tryStreams sends a bounded stream, and another one after a bad result.
 func (a *agent) tryStreams(ctx context.Context, to, port int) []Stream {
 	most := mostStream
-	if len(a.plan.Peers(a.plan.Self)) > manyPeers {
+	if a.many() {
 		most = manyStream
 	}
 	var all []Stream

@@ -13,12 +13,14 @@ import (
 // each flow. 1,008 packets tell 0.5 % from 0.1 %, which 208 packets do not.
 const (
 	pacedRounds   = 13
+	manyRounds    = 8 // with many peers
 	confirmRounds = 63
 	roundEvery    = 15 * time.Millisecond
 	// A burst is 307 kB at 20 Mbit/s: more than the bucket of a policer of 1 Mbit/s has, which is
 	// often a second of its rate. The size passes on nearly all paths: IPv6 requires it.
 	burstSize    = 1280
 	burstPackets = 240
+	manyPackets  = 120 // with many peers: 154 kB
 	burstAtOnce  = 10
 	burstEvery   = 5 * time.Millisecond
 	maxTrain     = 1024
@@ -73,7 +75,11 @@ func (s *session) trains(ctx context.Context, p *Path) {
 
 // measure reports whether packets arrive on the port.
 func (l *lanes) measure(ctx context.Context, p *Path) bool {
-	first, counts, ok := l.train(ctx, pacedRounds)
+	rounds := pacedRounds
+	if l.s.a.many() {
+		rounds = manyRounds
+	}
+	first, counts, ok := l.train(ctx, rounds)
 	if !ok || first.Arrived == 0 {
 		return false
 	}
@@ -102,7 +108,11 @@ func (l *lanes) measure(ctx context.Context, p *Path) bool {
 }
 
 func (l *lanes) bursts(ctx context.Context, p *Path, flow int) {
-	burst, ok := l.burst(ctx, flow, burstPackets)
+	packets := burstPackets
+	if l.s.a.many() {
+		packets = manyPackets
+	}
+	burst, ok := l.burst(ctx, flow, packets)
 	if !ok {
 		return
 	}
