@@ -33,6 +33,7 @@ const (
 	manyStream  = 1 << 20 // with many peers
 	streamTime  = 250 * time.Millisecond
 	streamLimit = 30 * time.Second
+	streamDials = 6
 	// slow is the rate in bits per second below which the stream runs again for longer.
 	slow = 10_000_000
 )
@@ -72,7 +73,7 @@ func (a *agent) tryStreams(ctx context.Context, to, port int) []Stream {
 
 // openStream tries a few source ports, because one bad link loses some flows.
 func (a *agent) openStream(ctx context.Context, to, port int) net.Conn {
-	for range sessionDials {
+	for range streamDials {
 		if conn, _, err := a.dialFrom(ctx, to, port, 0, sessionDial); err == nil {
 			if _, err := conn.Write(message{kind: Bulk, from: a.plan.Self, to: to, port: port, clock: time.Now()}.encode(a.plan.Token)); err == nil {
 				return conn
