@@ -53,15 +53,15 @@ func FuzzPackets(f *testing.F) {
 // FuzzSession: whatever follows the first message, an agent answers at most as often as it is asked.
 func FuzzSession(f *testing.F) {
 	plan := &Plan{Token: NewToken(), Hosts: make([]Host, 2)}
-	a := &agent{plan: plan, report: &Report{}}
-	a.arrivals.captures.Store(true)
+	var counted arrivals
+	counted.captures.Store(true)
 	first := message{kind: Session, from: 1}
 	f.Add(append(first.encode(plan.Token), message{kind: Burst, from: 1, size: 65535}.encode(plan.Token)...))
 	f.Add(message{kind: TCP, from: 1}.encode(plan.Token))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, kind := range []Kind{Session, Bulk} {
 			conn := &countingConn{}
-			a.answerPath(conn, bytes.NewReader(b), message{kind: kind, from: 1})
+			responder{plan, &counted, conn, bytes.NewReader(b)}.answer(message{kind: kind, from: 1})
 			if asked := 1 + len(b)/messageSize; conn.written > asked*(messageSize+tallySize+macSize) {
 				t.Errorf("%d bytes for %d messages", conn.written, asked)
 			}

@@ -69,7 +69,7 @@ func (l *Latency) Typical() time.Duration {
 // of a measurement between a hundred hosts.
 const manyPeers = 16
 
-func (a *agent) many() bool { return len(a.plan.Peers(a.plan.Self)) > manyPeers }
+func (p *Plan) many() bool { return len(p.Peers(p.Self)) > manyPeers }
 
 // tryPaths measures the paths to peers after the tests of ports, so that the two do not disturb
 // each other.

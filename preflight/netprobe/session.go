@@ -118,30 +118,38 @@ func (s *session) latency() *Latency {
 	return l
 }
 
-// answerPath answers the messages of a session, or receives a stream. It reports whether the first
+// responder is the other end of sessions and streams.
+type responder struct {
+	plan     *Plan
+	arrivals *arrivals
+	conn     net.Conn
+	r        io.Reader
+}
+
+// answer answers the messages of a session, or receives a stream. It reports whether the first
 // message begins one.
-func (a *agent) answerPath(conn net.Conn, r io.Reader, first message) bool {
-	if first.reply || first.to != a.plan.Self || first.from >= len(a.plan.Hosts) || !slices.Contains([]Kind{Session, Bulk}, first.kind) {
+func (p responder) answer(first message) bool {
+	if first.reply || first.to != p.plan.Self || first.from >= len(p.plan.Hosts) || !slices.Contains([]Kind{Session, Bulk}, first.kind) {
 		return false
 	}
 	if first.kind == Bulk {
-		a.receive(conn, r, first)
+		p.receive(first)
 		return true
 	}
 	buf := make([]byte, messageSize)
 	for m, i := first, 0; i < maxExchanges; i++ {
-		answer, err := a.answerTo(m)
+		answer, err := p.answerTo(m)
 		if err != nil || m.from != first.from {
 			break
 		}
-		_ = conn.SetDeadline(time.Now().Add(sessionIdle))
-		if _, err := conn.Write(answer); err != nil {
+		_ = p.conn.SetDeadline(time.Now().Add(sessionIdle))
+		if _, err := p.conn.Write(answer); err != nil {
 			break
 		}
-		if _, err := io.ReadFull(r, buf); err != nil {
+		if _, err := io.ReadFull(p.r, buf); err != nil {
 			break
 		}
-		if m, err = a.plan.Token.decode(buf); err != nil {
+		if m, err = p.plan.Token.decode(buf); err != nil {
 			break
 		}
 	}
@@ -149,21 +157,21 @@ func (a *agent) answerPath(conn net.Conn, r io.Reader, first message) bool {
 }
 
 // answerTo returns the answer to a message of a session.
-func (a *agent) answerTo(m message) ([]byte, error) {
-	if m.reply || m.to != a.plan.Self {
+func (p responder) answerTo(m message) ([]byte, error) {
+	if m.reply || m.to != p.plan.Self {
 		return nil, errForeign
 	}
-	back := message{kind: m.kind, reply: true, from: a.plan.Self, to: m.from, port: m.port, size: m.size, clock: m.clock}
-	b := back.encode(a.plan.Token)
+	back := message{kind: m.kind, reply: true, from: p.plan.Self, to: m.from, port: m.port, size: m.size, clock: m.clock}
+	b := back.encode(p.plan.Token)
 	switch m.kind {
 	case Session:
 		return b, nil
 	case Paced, Burst:
-		if !a.arrivals.captures.Load() {
+		if !p.arrivals.captures.Load() {
 			return nil, errors.New(notCaptured)
 		}
-		b = append(b, a.arrivals.tally(m).encode()...)
-		return append(b, a.plan.Token.mac(b)...), nil
+		b = append(b, p.arrivals.tally(m).encode()...)
+		return append(b, p.plan.Token.mac(b)...), nil
 	default:
 		return nil, errForeign
 	}

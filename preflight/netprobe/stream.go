@@ -49,7 +49,7 @@ func (s Stream) Rate() int {
 // tryStreams sends a bounded stream, and another one after a bad result.
 func (a *agent) tryStreams(ctx context.Context, to, port int) []Stream {
 	most := mostStream
-	if a.many() {
+	if a.plan.many() {
 		most = manyStream
 	}
 	var all []Stream
@@ -144,11 +144,11 @@ func (s Stream) ended(conn net.Conn, err error) Stream {
 }
 
 // receive reads a stream and confirms its end. It stores nothing.
-func (a *agent) receive(conn net.Conn, r io.Reader, first message) {
-	_ = conn.SetDeadline(time.Now().Add(streamLimit))
-	if _, err := io.Copy(io.Discard, io.LimitReader(r, mostStream+piece)); err != nil {
+func (p responder) receive(first message) {
+	_ = p.conn.SetDeadline(time.Now().Add(streamLimit))
+	if _, err := io.Copy(io.Discard, io.LimitReader(p.r, mostStream+piece)); err != nil {
 		return
 	}
-	back := message{kind: Bulk, reply: true, from: a.plan.Self, to: first.from, port: first.port, clock: time.Now()}
-	_, _ = conn.Write(back.encode(a.plan.Token))
+	back := message{kind: Bulk, reply: true, from: p.plan.Self, to: first.from, port: first.port, clock: time.Now()}
+	_, _ = p.conn.Write(back.encode(p.plan.Token))
 }

@@ -76,7 +76,7 @@ func (s *session) trains(ctx context.Context, p *Path) {
 // measure reports whether packets arrive on the port.
 func (l *lanes) measure(ctx context.Context, p *Path) bool {
 	rounds := pacedRounds
-	if l.s.a.many() {
+	if l.s.a.plan.many() {
 		rounds = manyRounds
 	}
 	first, counts, ok := l.train(ctx, rounds)
@@ -109,7 +109,7 @@ func (l *lanes) measure(ctx context.Context, p *Path) bool {
 
 func (l *lanes) bursts(ctx context.Context, p *Path, flow int) {
 	packets := burstPackets
-	if l.s.a.many() {
+	if l.s.a.plan.many() {
 		packets = manyPackets
 	}
 	burst, ok := l.burst(ctx, flow, packets)
