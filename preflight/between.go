@@ -22,6 +22,8 @@ const (
 	ClockSkew        = "clock-skew"
 	Duplicates       = "duplicate-hosts"
 	Measured         = "measured"
+	PathQuality      = "path-quality"
+	EtcdLatency      = "etcd-latency"
 )
 
 // crossHostChecks need a measurement by `airgap preflight --all-hosts` or `airgap netprobe`.
@@ -31,6 +33,8 @@ func crossHostChecks() []Check {
 		crossHost(PortsReach, "Hosts reach each other's ports", "Kubernetes: ports and protocols", "Nodes do not join, etcd has no quorum, or logs and metrics are missing."),
 		crossHost(VXLANPath, "VXLAN works between hosts", "k3s#5013, felix#2811, calico#9433", "Pods reach only the pods on their own node."),
 		crossHost(PathMTU, "Paths carry full-size packets", "airgap: unfragmented packets of each size", "Small requests succeed and large ones hang: TLS, images, logs."),
+		crossHost(PathQuality, "Paths lose no packets", "etcd and TCP with losses; airgap: 16 flows for each protocol, trains of packets, a stream", "Some requests hang, others never do; pods lose connections under load."),
+		crossHost(EtcdLatency, "Members of etcd are close to each other", "etcd: tuning guide", "Each change in the cluster waits; above a tenth of the election timeout, etcd changes its leader repeatedly."),
 		crossHost(IPIP, "IP in IP (protocol 4) works between hosts", "airgap: raw and packet sockets on both ends; Calico's default", "A pod network with IP in IP would lose every packet. airgap never uses it."),
 		crossHost(Encapsulation, "The pod network can carry packets between hosts", "airgap: chosen from the measurement", "The pod network starts, but carries no packets."),
 		crossHost(LoadBalancer, "Load balancer reaches every control-plane host", "kubeadm: high availability", "The API server answers only some requests, or none once the first host is down."),

@@ -158,6 +158,8 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options)
 		{preflight.PortsReach, netprobe.AboutPorts, portList(needs.TCP)},
 		{preflight.VXLANPath, netprobe.AboutVXLAN, "ICMP, UDP and 1 MiB by TCP pass inside it"},
 		{preflight.PathMTU, netprobe.AboutSize, "packets of the interface's full size pass in one piece"},
+		{preflight.PathQuality, netprobe.AboutPaths, pathNumbers(m)},
+		{preflight.EtcdLatency, netprobe.AboutLatency, latencyNumbers(m)},
 		{preflight.IPIP, netprobe.AboutIPIP, "passes; airgap does not use it"},
 		{preflight.LoadBalancer, netprobe.AboutVIP, balanced(c, m)},
 		{preflight.LoadBalancerIdle, netprobe.AboutIdle, idle(m)},
@@ -175,7 +177,7 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options)
 // NeedsOf returns the cluster's requirements of the network, and the result of the check encapsulation. If
 // airgap.yaml does not set the encapsulation, the measurement selects it.
 func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) (preflight.Result, netprobe.Needs) {
-	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
+	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall, Election: c.Kubernetes.ElectionTimeout()}
 	result, port, mtu := encapsulation(c, m, can, needs)
 	needs.VXLAN, needs.MTU = port, mtu
 	needs.Routed = port == 0 && !c.Network.Calico.BGP || c.Network.Encapsulation == cni.CrossSubnet

@@ -29,6 +29,8 @@ type agent struct {
 	// identity is the TLS configuration of the plan's token, made once.
 	identity func() (*tls.Config, error)
 	ownVIP   bool // this host has the load balancer's address, and answers there
+
+	arrivals arrivals
 }
 
 // Run listens on this host, tests the other hosts after begin is closed, and listens until end is
@@ -158,6 +160,8 @@ func (a *agent) listen(ctx context.Context) {
 	if err != nil {
 		a.report.listenFailed(ListenError{Layer: AtInterface, Why: reason(err)})
 	} else {
+		a.arrivals.card, a.arrivals.conn, s.arrivals = ifi.Name, s.conn, &a.arrivals
+		a.arrivals.captures.Store(true)
 		a.background(ctx, s.run)
 		a.listenAnswers(ctx)
 		a.background(ctx, a.watchHalfOpen)
@@ -193,6 +197,7 @@ func (a *agent) tryAll(ctx context.Context) {
 	defer balancer.Wait()
 	parallel(peers, func(to int) { a.try(ctx, to) })
 	parallel(peers, func(to int) { a.tryAgain(ctx, to) })
+	parallel(peers, func(to int) { a.tryPaths(ctx, to) })
 }
 
 // try runs all tests with one host in parallel.
@@ -232,16 +237,16 @@ func (a *agent) tryAgain(ctx context.Context, to int) {
 	all.Wait()
 }
 
-// sendAll sends the one-way tests. It tests packet sizes on the ports of two tunnels, because one
-// of them may be closed.
+// sendAll sends the one-way tests. It tests packet sizes on the ports of all tunnels, because only
+// one of them may be open.
 func (a *agent) sendAll(ctx context.Context, to int) {
 	a.sendIPIP(ctx, to)
 	a.sendRouted(ctx, to)
-	for _, ports := range [][]int{a.plan.VXLAN, a.plan.UDP} {
-		if len(ports) > 0 {
-			a.sendSizes(ctx, to, ports[0])
-		}
+	var all sync.WaitGroup
+	for _, port := range slices.Concat(a.plan.VXLAN, a.plan.UDP) {
+		all.Go(func() { a.sendSizes(ctx, to, port) })
 	}
+	all.Wait()
 }
 
 // tryVXLAN tests small packets on each port. It tests one stream on the first port with replies:

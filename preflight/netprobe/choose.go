@@ -77,7 +77,7 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 // a host's own firewall counts only if the installation does not open it.
 func (m *Matrix) vxlanFailures(port int, options Options) []Verdict {
 	return m.failures(VXLANTCP, port, func(s State) bool {
-		return s == Open || s == Damaged || s == Narrow || s == HostCloses && options.OpensFirewall
+		return s == Open || s == Damaged || s == Narrow || s == Partial || s == HostCloses && options.OpensFirewall
 	})
 }
 

@@ -42,6 +42,8 @@ const (
 	AboutDuplicates About = "duplicates"
 	AboutVIP        About = "vip"
 	AboutIdle       About = "idle"
+	AboutPaths      About = "paths"   // flows, losses and rates
+	AboutLatency    About = "latency" // between members of etcd
 )
 
 // Needs is the part of the measurement that the cluster will use.
@@ -56,6 +58,8 @@ type Needs struct {
 	MTU int
 	// OpensFirewall is true if the installation opens the hosts' own firewalls.
 	OpensFirewall bool
+	// Election is etcd's election timeout; 0 for etcd's default.
+	Election time.Duration
 }
 
 // Differences between clocks that etcd and TLS tolerate.
@@ -66,7 +70,7 @@ const (
 
 // Findings returns all findings, the most severe ones first.
 func (m *Matrix) Findings(n Needs) []Finding {
-	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.sources(n), m.balancer(), m.idle())
+	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.sources(n), m.balancer(), m.idle(), m.paths(n), m.latency(n))
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all
@@ -109,7 +113,7 @@ func (m *Matrix) closed(n Needs) []Finding {
 	groups := map[group][]Verdict{}
 	var order []group
 	for _, v := range m.Verdicts {
-		if v.State == Open || v.Kind == Size || v.Kind == Routed && !n.Routed || m.covered(v, n) {
+		if v.State == Open || v.State == Partial || v.Kind == Size || v.Kind == Routed && !n.Routed || m.covered(v, n) {
 			continue
 		}
 		g := group{v.Kind, v.Port, v.State}
@@ -225,7 +229,7 @@ func (g group) rule(in Language) string {
 func (m *Matrix) narrow(n Needs) []Finding {
 	by := map[int][]Verdict{}
 	for _, v := range m.Verdicts {
-		if v.Kind == Size && v.State == Narrow && (n.MTU == 0 || v.Size < n.MTU) {
+		if v.Kind == Size && v.State == Narrow && (n.MTU == 0 || v.Size < n.MTU) && !m.stalls(v) {
 			by[v.Size] = append(by[v.Size], v)
 		}
 	}
@@ -244,7 +248,7 @@ func (m *Matrix) narrow(n Needs) []Finding {
 func (m *Matrix) unknownSizes() []Finding {
 	var unknown []Verdict
 	for _, v := range m.Verdicts {
-		if v.Kind == Size && v.Size == 0 {
+		if v.Kind == Size && v.Size == 0 && v.State != Partial {
 			unknown = append(unknown, v)
 		}
 	}

@@ -1,7 +1,9 @@
 package netprobe
 
 import (
+	"bytes"
 	"encoding/json"
+	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -40,6 +42,12 @@ func FuzzPackets(f *testing.F) {
 	}
 	f.Add(inner)
 	f.Add(inner[:30])
+	train, err := ipPacket(plan.Hosts[1].Address, plan.Hosts[0].Address, 64, message{kind: Paced, from: 1, to: 0, size: maxTrain - 1}.encode(plan.Token))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(train)
+	var counted arrivals
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, ok := plan.classify(b); ok && (s.From < 0 || s.From >= len(plan.Hosts) || s.Layer != AtInterface) {
 			t.Errorf("%+v", s)
@@ -54,8 +62,39 @@ func FuzzPackets(f *testing.F) {
 				t.Errorf("%+v", s)
 			}
 		}
+		if m, ok := plan.numbered(b); ok {
+			counted.add(m)
+		}
 	})
 }
+
+// FuzzSession: whatever follows the first message, an agent answers at most as often as it is asked.
+func FuzzSession(f *testing.F) {
+	plan := &Plan{Token: NewToken(), Hosts: make([]Host, 2)}
+	var counted arrivals
+	counted.captures.Store(true)
+	first := message{kind: Session, from: 1}
+	f.Add(append(first.encode(plan.Token), message{kind: Burst, from: 1, size: 65535}.encode(plan.Token)...))
+	f.Add(message{kind: TCP, from: 1}.encode(plan.Token))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, kind := range []Kind{Session, Bulk} {
+			conn := &countingConn{}
+			responder{plan, &counted, conn, bytes.NewReader(b)}.answer(message{kind: kind, from: 1})
+			if asked := 1 + len(b)/messageSize; conn.written > asked*(messageSize+tallySize+macSize) {
+				t.Errorf("%d bytes for %d messages", conn.written, asked)
+			}
+		}
+	})
+}
+
+// countingConn counts the written bytes.
+type countingConn struct {
+	net.Conn
+	written int
+}
+
+func (c *countingConn) Write(b []byte) (int, error) { c.written += len(b); return len(b), nil }
+func (c *countingConn) SetDeadline(time.Time) error { return nil }
 
 // FuzzReports: any report gives an error, or a matrix of the hosts in the report.
 func FuzzReports(f *testing.F) {
@@ -63,6 +102,12 @@ func FuzzReports(f *testing.F) {
 		[]byte(
 			`{"schema":2,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"}],` +
 				`"observations":[{"from":1,"kind":"ipip"}]}`,
+		),
+	)
+	f.Add(
+		[]byte(
+			`{"schema":2,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"paths":[{"to":1,"tcp":{"tried":16,"lost":[1]},` +
+				`"trains":[{"sent":9},{"sent":9}],"bursts":[{"sent":9,"arrived":1},{"sent":9,"arrived":1}],"latency":{"median":9},"streams":[{"stalled":true},{"stalled":true}]}]}`,
 		),
 	)
 	f.Add([]byte(`{"schema":2,"self":-1,"attempts":[{"to":9}]}`))
@@ -91,7 +136,12 @@ func FuzzReports(f *testing.F) {
 				t.Errorf("%+v", r)
 			}
 		}
-		_ = m.Findings(Needs{VXLAN: 8472})
+		for _, p := range m.Paths {
+			if p.From >= len(m.Hosts) || p.To >= len(m.Hosts) {
+				t.Errorf("%+v", p)
+			}
+		}
+		_ = m.Findings(Needs{VXLAN: 8472, TCP: []Port{{Number: etcdPeers}}})
 		_, _ = m.Choose(Options{Ports: Ports(8472), Native: true})
 	})
 }

@@ -58,6 +58,8 @@ type Matrix struct {
 	// VIPs are the tests of the load balancer, by host; nil without a load balancer, or if a
 	// control-plane host already has an API server.
 	VIPs map[int]*VIP `json:"vips,omitempty"`
+	// Paths are the numbers of the paths between hosts.
+	Paths []Path `json:"paths,omitempty"`
 	// OneNetwork is true if all hosts are in the network of every host's interface, without a router
 	// between them.
 	OneNetwork bool     `json:"oneNetwork"`
@@ -114,7 +116,9 @@ func Judge(reports []*Report) (*Matrix, error) {
 		}
 		m.OneNetwork = m.OneNetwork && r.hasAll()
 		m.judgeFrom(r, by)
+		m.addPaths(r)
 	}
+	m.markPartial()
 	m.Duplicates = duplicates(by)
 	m.VIPs = vips(by)
 	return m, nil

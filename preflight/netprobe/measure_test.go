@@ -71,7 +71,6 @@ func TestFaults(t *testing.T) {
 		{From: 2, To: 3, Kind: UDP, Port: 6081}:      NetworkCloses,
 		{From: 0, To: 1, Kind: UDP, Port: 6081}:      SenderCloses,
 		{From: 0, To: 2, Kind: UDP, Port: 6081}:      SenderCloses,
-		{From: 0, To: 2, Kind: Size}:                 SenderCloses,
 		{From: 0, To: 2, Kind: VXLANTCP, Port: 8472}: SenderCloses,
 		{From: 2, To: 1, Kind: Routed}:               NetworkCloses,
 		{From: 3, To: 2, Kind: VXLANTCP, Port: 4789}: HostCloses,

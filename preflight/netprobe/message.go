@@ -54,6 +54,12 @@ const (
 	Routed Kind = "routed"
 	// TLS is a handshake like that of Kubernetes, and 64 KiB each way, on a TCP port.
 	TLS Kind = "tls"
+
+	// Session, Paced, Burst and Bulk measure the numbers of a path, see Path.
+	Session Kind = "session"
+	Paced   Kind = "paced"
+	Burst   Kind = "burst"
+	Bulk    Kind = "bulk"
 )
 
 // inside reports whether the test runs inside a VXLAN.
@@ -61,7 +67,7 @@ func (k Kind) inside() bool { return k == VXLANPing || k == VXLANUDP || k == VXL
 
 // kinds lists the kinds in the order of their numbers on the wire.
 func kinds() []Kind {
-	return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft, Routed, TLS}
+	return []Kind{TCP, UDP, IPIP, Size, VXLANPing, VXLANUDP, VXLANTCP, Soft, Routed, TLS, Session, Paced, Burst, Bulk}
 }
 
 // message is a message between hosts. On the wire, in network order: "AGPR", kind (1 byte), reply
@@ -73,7 +79,7 @@ type message struct {
 	reply    bool
 	from, to int // numbers of hosts in the plan
 	port     int // destination port
-	size     int // bytes of the IP packet, in tests of sizes
+	size     int // bytes of the IP packet, in tests of sizes; number of the packet, in trains
 	clock    time.Time
 }
 

@@ -30,6 +30,8 @@ type Report struct {
 	Sources []Source `json:"sources,omitempty"`
 
 	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
+	// Paths are the numbers of the paths to the other hosts whose agents answer.
+	Paths []Path `json:"paths,omitempty"`
 
 	mu   sync.Mutex
 	seen map[Observation]int // index in Observations
@@ -172,6 +174,7 @@ func (r *Report) listenFailed(e ListenError) {
 // sorted sorts the report, so that reports of the same network are equal.
 func (r *Report) sorted() {
 	slices.SortFunc(r.Attempts, func(a, b Attempt) int { return compare(a.To, a.Kind, a.Port, a.Size, b.To, b.Kind, b.Port, b.Size) })
+	slices.SortFunc(r.Paths, func(a, b Path) int { return a.To - b.To })
 	slices.SortFunc(r.Observations, func(a, b Observation) int {
 		return compare(a.From, a.Kind, a.Port, a.Size, b.From, b.Kind, b.Port, b.Size)
 	})

@@ -35,6 +35,8 @@ type sniffer struct {
 	conn   *packet.Conn
 	plan   *Plan
 	report *Report
+
+	arrivals *arrivals
 }
 
 // newSniffer captures packets on the interface with the host's address.
@@ -50,7 +52,7 @@ func newSniffer(plan *Plan, report *Report, ifi *net.Interface) (*sniffer, error
 	if err := growBuffer(conn); err != nil {
 		return nil, fmt.Errorf("capture packets on %s: %w", ifi.Name, errors.Join(err, conn.Close()))
 	}
-	return &sniffer{conn, plan, report}, nil
+	return &sniffer{conn: conn, plan: plan, report: report}, nil
 }
 
 // growBuffer enlarges the receive buffer of a socket for packets from many hosts at once.
@@ -123,7 +125,9 @@ func (s *sniffer) run(ctx context.Context) {
 		if err != nil {
 			return
 		}
-		if o, ok := s.plan.classify(buf[:n]); ok {
+		if m, ok := s.plan.numbered(buf[:n]); ok {
+			s.arrivals.add(m)
+		} else if o, ok := s.plan.classify(buf[:n]); ok {
 			s.report.saw(o)
 		} else if o, ok := s.plan.answer(buf[:n], AnswerArrived); ok {
 			s.report.saw(o)
@@ -165,7 +169,7 @@ func (p *Plan) classify(b []byte) (Observation, bool) {
 // observation returns the observation for a message to this host.
 func (p *Plan) observation(b []byte, length int, layer Layer) (Observation, bool) {
 	m, err := p.Token.decode(b)
-	if err != nil || m.to != p.Self || m.reply || m.from >= len(p.Hosts) {
+	if err != nil || m.to != p.Self || m.reply || m.from >= len(p.Hosts) || m.kind.numbered() {
 		return Observation{}, false
 	}
 	s := Observation{From: m.from, Kind: m.kind, Port: m.port, Size: m.size, Layer: layer}

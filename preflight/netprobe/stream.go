@@ -1,133 +1,154 @@
 package netprobe
 
 import (
-	"cmp"
-	"slices"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"time"
 )
 
-// States of connections that pass only in part.
+// Stream has the numbers of a plain TCP stream, as of an image pull or etcd: full-size packets from
+// one host to the other.
+type Stream struct {
+	Port  int `json:"port"`
+	Sent  int `json:"sent"`
+	Acked int `json:"acked"` // bytes that the other host's kernel confirmed
+	// Took is the time until the other host had everything, in nanoseconds; 0 if it never had.
+	Took time.Duration `json:"took,omitempty"`
+	// Stalled: the kernel sent the same data again without an answer until the time limit.
+	Stalled bool `json:"stalled,omitempty"`
+	// PathMTU is the largest packet according to the sender's kernel, which learns it from ICMP. MSS is
+	// the payload of a packet, which a router can have changed at the handshake.
+	PathMTU int `json:"pathMTU,omitempty"`
+	MSS     int `json:"mss,omitempty"`
+	Resent  int `json:"resent,omitempty"` // packets
+}
+
 const (
-	// AnswersLost: the packet arrives and the other host answers, but the network loses the answer.
-	AnswersLost State = "answers are lost"
-	// AnswersBlocked: the answer arrives, but the sending host's own packet filter blocks it.
-	AnswersBlocked State = "answers are blocked by the sender"
-	// AnswersKept: the packet passes the other host's own firewall for incoming packets, but the
-	// answer does not leave that host.
-	AnswersKept State = "answers do not leave the host"
-	// Replaced: a device answers in the host's place: no answer leaves the host.
-	Replaced State = "answered by a device"
-	// DataLost: a device lets the TCP handshake pass, and then drops data or closes the connection.
-	DataLost State = "data is lost after the handshake"
-	// TLSCloses and Inspected: plain data passes, and a device drops or resets TLS, or terminates it.
-	TLSCloses State = "TLS is closed by the network"
-	Inspected State = "TLS is terminated by a device"
+	// leastStream is the size of a small image layer or of a snapshot's first part: 200 full packets.
+	leastStream = 300_000
+	mostStream  = 4 << 20
+	manyStream  = 1 << 20 // with many peers
+	streamTime  = 250 * time.Millisecond
+	streamLimit = 30 * time.Second
+	streamDials = 6
+	// slow is the rate in bits per second below which the stream runs again for longer.
+	slow = 10_000_000
 )
 
-const otherProgram = "another program answers"
-
-// judgeStream judges a port with a TCP connection. An answer of the agent over TLS is sufficient,
-// because the cluster uses only TLS on its ports.
-func (p pair) judgeStream(plain Attempt) (State, string) {
-	secure, tried := p.secure(plain.Port)
-	accepted := func() bool { return p.saw(TCP, plain.Port, 0, Accepted) }
-	switch {
-	case tried && secure.Result == Answered:
-		return Open, ""
-	case p.occupied(plain.Port):
-		return Open, otherProgram
-	case plain.Result == Answered && tried:
-		return p.judgeTLS(secure)
-	case plain.Result == Answered:
-		return Open, ""
-	case !p.captures():
-		return Open, otherProgram
-	case !p.saw(TCP, plain.Port, 0, AtInterface), !p.saw(TCP, plain.Port, 0, AnswerLeft):
-		return Replaced, cmp.Or(secure.Said, string(plain.Result))
-	case secure.Result == OtherCertificate && accepted():
-		return Inspected, secure.Said
-	case plain.Result == Silent, accepted():
-		return DataLost, string(plain.Result)
-	default: // the host redirects the port to another program
-		return Open, otherProgram
+// Rate is in bits per second; 0 without one.
+func (s Stream) Rate() int {
+	if s.Took <= 0 {
+		return 0
 	}
+	return int(float64(s.Sent) * 8 / s.Took.Seconds())
 }
 
-// judgeTLS judges a port on which the agent answers a plain message, but TLS fails. A failed dial is
-// the loss of some connections, and no fault of TLS.
-func (p pair) judgeTLS(secure Attempt) (State, string) {
-	switch {
-	case secure.Result == OtherCertificate:
-		return Inspected, secure.Said
-	case secure.Result == Silent && (p.isNarrow() || p.reverse().isNarrow()):
-		return Narrow, string(secure.Result)
-	case connected(secure) && secure.Bytes > 0:
-		return DataLost, cmp.Or(secure.Said, string(secure.Result))
-	case connected(secure):
-		return TLSCloses, cmp.Or(secure.Said, string(secure.Result))
-	default:
-		return Open, "a second connection: " + string(secure.Result)
+// tryStreams sends a bounded stream, and another one after a bad result.
+func (a *agent) tryStreams(ctx context.Context, to, port int) []Stream {
+	most := mostStream
+	if a.plan.many() {
+		most = manyStream
 	}
+	var all []Stream
+	for _, long := range []time.Duration{streamTime, 4 * streamTime} {
+		conn := a.openStream(ctx, to, port)
+		if conn == nil {
+			return all
+		}
+		s := send(conn, port, most, long, a.plan.Token)
+		conn.Close()
+		if ctx.Err() != nil {
+			return all
+		}
+		all = append(all, s)
+		if !s.Stalled && s.Rate() >= slow {
+			break
+		}
+	}
+	return all
 }
 
-func (p pair) isNarrow() bool {
-	v, measured := p.judgeSize()
-	return measured && v.State == Narrow
+// openStream tries a few source ports, because one bad link loses some flows.
+func (a *agent) openStream(ctx context.Context, to, port int) net.Conn {
+	for range streamDials {
+		if conn, _, err := a.dialFrom(ctx, to, port, 0, sessionDial); err == nil {
+			if _, err := conn.Write(message{kind: Bulk, from: a.plan.Self, to: to, port: port, clock: time.Now()}.encode(a.plan.Token)); err == nil {
+				return conn
+			}
+			conn.Close()
+		}
+	}
+	return nil
 }
 
-// secure is the test of a port with TLS.
-func (p pair) secure(port int) (Attempt, bool) {
-	all := p.attempts(TLS)
-	i := slices.IndexFunc(all, func(a Attempt) bool { return a.Port == port })
-	if i < 0 {
-		return Attempt{}, false
+// send writes zeros until the byte or the time limit, and waits until the other host has them.
+func send(conn net.Conn, port, most int, long time.Duration, t Token) Stream {
+	s := Stream{Port: port}
+	resetOnClose(conn)
+	watch := &progress{conn, uint64(messageSize) + 1} // of the handshake and the first message
+	began := time.Now()
+	zeros := make([]byte, piece)
+	for s.Sent < leastStream || s.Sent < most && time.Since(began) < long {
+		_ = conn.SetDeadline(time.Now().Add(stalled))
+		n, err := conn.Write(zeros)
+		if s.Sent += n; err != nil && !watch.goesOn(err, began) {
+			return s.ended(conn, err)
+		}
 	}
-	return all[i], true
+	if half, is := conn.(*net.TCPConn); is {
+		_ = half.CloseWrite() // the read reports an error
+	}
+	buf, have := make([]byte, messageSize), 0
+	for have < len(buf) {
+		_ = conn.SetDeadline(time.Now().Add(stalled))
+		n, err := conn.Read(buf[have:])
+		if have += n; err != nil && have < len(buf) && !watch.goesOn(err, began) {
+			return s.ended(conn, err)
+		}
+	}
+	if m, err := t.decode(buf); err != nil || !m.reply || m.kind != Bulk {
+		return s.ended(conn, errForeign)
+	}
+	s.Took = time.Since(began)
+	return s.ended(conn, nil)
 }
 
-// occupied reports whether another program on the other host has the port.
-func (p pair) occupied(port int) bool {
-	return p.at != nil && slices.ContainsFunc(p.at.ListenErrors, func(e ListenError) bool { return e.Kind == TCP && e.Port == port })
+// progress finds out whether a stream that is over its time limit still moves. A slow network and a
+// busy host are no failures.
+type progress struct {
+	conn  net.Conn
+	acked uint64
 }
 
-// connection writes the finding about a connection that passes only in part.
-func (g group) connection(f *Finding, name string, needed bool, in Language) {
-	fix := ""
-	switch g.state {
-	case AnswersLost:
-		f.What = in.Say("%s arrives and the host answers, but the answers are lost on the way back", name)
-		fix = in.Say("pass the answers back to the sender: send both directions through the same stateful firewall, or allow %s in the other direction", g.answerRule(in))
-	case AnswersBlocked:
-		f.Owner, f.What = "hosts", name+" arrives and the answer comes back, but the sending host's own packet filter blocks it"
-		fix = "allow answers to the host's own connections on the sending hosts (ct state established,related accept); the installation does not change that rule"
-	case AnswersKept:
-		f.Owner, f.What = "hosts", name+" arrives and passes the host's firewall, but the answer does not leave the receiving host: its own packet filter blocks it"
-		fix = "allow outgoing answers on the receiving hosts, where an output chain drops them (nft list ruleset); the installation does not change that chain"
-	case Replaced:
-		f.What = in.Say("%s: a device between the hosts answers in the host's place, and no answer leaves the host", name)
-		fix = in.Say("exclude %s between these hosts from proxies and SYN protection", g.rule(in))
-	case DataLost:
-		f.What = in.Say("%s: a device between the hosts lets the TCP handshake pass, and then drops data or closes the connection", name)
-		fix = in.Say("exclude %s between these hosts from inspection and intrusion prevention", g.rule(in))
-	case TLSCloses:
-		f.What = in.Say("%s: plain data passes, but a device between the hosts drops or resets TLS", name)
-		fix = in.Say("exclude %s between these hosts from TLS inspection; a ClientHello of more than one segment must pass", g.rule(in))
-	case Inspected:
-		f.What = in.Say("%s: a device between the hosts terminates TLS with its own certificate", name)
-		fix = in.Say("exclude %s between these hosts from TLS inspection; a ClientHello of more than one segment must pass", g.rule(in))
-	}
-	if needed {
-		f.Fix = fix
-	}
+func (p *progress) goesOn(err error, began time.Time) bool {
+	acked := tcpInfo(p.conn).Bytes_acked
+	moved := acked > p.acked
+	p.acked = acked
+	return moved && errors.Is(err, os.ErrDeadlineExceeded) && time.Since(began) < streamLimit
 }
 
-// answerRule is the firewall rule that allows the answers.
-func (g group) answerRule(in Language) string {
-	switch g.kind {
-	case TCP:
-		return in.Say("TCP from port %d", g.port)
-	case UDP:
-		return in.Say("UDP from port %d", g.port)
-	default: // both directions of a VXLAN use the same destination port
-		return g.rule(in)
+// ended adds the kernel's numbers. The kernel has sent again at least twice where the path loses the
+// packets; a busy program at the other end does not cause that, because its kernel confirms data.
+func (s Stream) ended(conn net.Conn, err error) Stream {
+	info := tcpInfo(conn)
+	s.Acked = min(s.Sent, max(0, int(info.Bytes_acked)-messageSize-1))
+	s.PathMTU, s.MSS, s.Resent = int(info.Pmtu), int(info.Snd_mss), int(info.Total_retrans)
+	s.Stalled = errors.Is(err, os.ErrDeadlineExceeded) && info.Retransmits >= 2
+	if err == nil {
+		s.Acked = s.Sent
 	}
+	return s
+}
+
+// receive reads a stream and confirms its end. It stores nothing.
+func (p responder) receive(first message) {
+	_ = p.conn.SetDeadline(time.Now().Add(streamLimit))
+	if _, err := io.Copy(io.Discard, io.LimitReader(p.r, mostStream+piece)); err != nil {
+		return
+	}
+	back := message{kind: Bulk, reply: true, from: p.plan.Self, to: first.from, port: first.port, clock: time.Now()}
+	_, _ = p.conn.Write(back.encode(p.plan.Token))
 }

@@ -97,6 +97,9 @@ func (a *agent) answerTCP(ctx context.Context, conn net.Conn, port int) {
 		return
 	}
 	m, err := a.plan.Token.decode(buf)
+	if err == nil && (responder{a.plan, &a.arrivals, conn, r}).answer(m) {
+		return
+	}
 	if err != nil || m.reply || m.kind != TCP || m.to != a.plan.Self || m.from >= len(a.plan.Hosts) {
 		return
 	}

@@ -1,0 +1,136 @@
+package netprobe
+
+import "slices"
+
+// Partial: some flows to the port arrive, others do not. The result of one flow is chance, so the
+// finding about the flows replaces it.
+const Partial State = "some flows are lost"
+
+// maxRuns is the number of runs of a measurement in a report of an agent.
+const maxRuns = 4
+
+// addPaths adds the numbers of a host's report.
+func (m *Matrix) addPaths(r *Report) {
+	var known []int
+	for _, p := range r.Paths {
+		bad := p.To < 0 || p.To >= len(m.Hosts) || p.To == r.Self || slices.Contains(known, p.To)
+		if bad || len(p.Trains) > maxRuns || len(p.Bursts) > maxRuns || len(p.Streams) > maxRuns || !p.TCP.valid() || !p.UDP.valid() {
+			continue // not from an agent of this version
+		}
+		known = append(known, p.To)
+		p.From = r.Self
+		m.Paths = append(m.Paths, p)
+	}
+}
+
+func (f *Flows) valid() bool { return f == nil || f.Tried <= flows && len(f.Lost) <= f.Tried }
+
+// some reports whether some flows are lost, and others pass.
+func (f *Flows) some() bool { return f != nil && len(f.Lost) > 0 && len(f.Lost) < f.Tried }
+
+// markPartial marks the results of single flows on paths that lose some flows. All but the sizes need
+// an answer, which is a flow of the way back.
+func (m *Matrix) markPartial() {
+	udp, tcp := map[[2]int]bool{}, map[[2]int]bool{}
+	for _, p := range m.Paths {
+		udp[[2]int{p.From, p.To}], tcp[[2]int{p.From, p.To}] = p.UDP.some(), p.TCP.some()
+	}
+	for i, v := range m.Verdicts {
+		if v.State == Open || v.State == SenderCloses || v.Size > 0 {
+			continue
+		}
+		there, back := [2]int{v.From, v.To}, [2]int{v.To, v.From}
+		partial := false
+		switch v.Kind {
+		case TCP:
+			partial = tcp[there]
+		case UDP, VXLANTCP:
+			partial = udp[there] || udp[back]
+		case Size:
+			partial = udp[there]
+		}
+		if partial {
+			m.Verdicts[i].State = Partial
+		}
+	}
+}
+
+// Limits of the findings, in percent of the packets.
+const (
+	// A Kubernetes cluster works with a loss of 0.1 %; with 0.5 %, TCP between racks (1 ms) is at most
+	// 165 Mbit/s (Mathis et al., 1997). With 5 %, one of ten lookups of a name waits five seconds.
+	lossWarns = 0.5
+	lossStops = 5
+	// Single packets overtake others where a sender moves to another processor. A network that
+	// spreads packets over two links reorders a quarter or more.
+	reorderWarns = 5
+	// policedFrom is the loss of bursts, where paced trains pass.
+	policedFrom = 5
+)
+
+// lossy returns the share of lost packets in percent, and the train that has them. Both trains must
+// have a loss.
+func (p Path) lossy() (percent float64, t Train) {
+	if len(p.Trains) < 2 || p.Trains[0].lost() == 0 {
+		return 0, t
+	}
+	t = p.Trains[len(p.Trains)-1]
+	return percentOf(t.lost(), t.Sent-t.Dead), t
+}
+
+// policed returns the rate of UDP packets that passes, in bits per second; ok is true if bursts lose
+// packets, slow trains do not, and the path carries more by TCP.
+func (p Path) policed() (rate int, ok bool) {
+	if len(p.Bursts) < 2 {
+		return 0, false
+	}
+	slowLoss, _ := p.lossy()
+	for _, b := range p.Bursts {
+		if b.Arrived == 0 || percentOf(b.lost(), b.Sent) < policedFrom+2*slowLoss {
+			return 0, false
+		}
+	}
+	b := p.Bursts[len(p.Bursts)-1]
+	return b.Carried, b.Carried < b.Offered
+}
+
+// reorders returns the smallest share of reordered packets in percent of two bursts.
+func (p Path) reorders() float64 {
+	if len(p.Bursts) < 2 {
+		return 0
+	}
+	least := 100.0
+	for _, b := range p.Bursts {
+		least = min(least, percentOf(b.Reordered, b.Arrived))
+	}
+	return least
+}
+
+// stalled reports whether each stream stalled.
+func (p Path) stalled() bool {
+	return len(p.Streams) > 1 && !slices.ContainsFunc(p.Streams, func(s Stream) bool { return !s.Stalled })
+}
+
+// slowest returns the best rate of two streams that were both slow, in bits per second.
+func (p Path) slowest() (rate int, ok bool) {
+	for _, s := range p.Streams {
+		if s.Rate() == 0 || s.Rate() >= slow {
+			return 0, false
+		}
+		rate = max(rate, s.Rate())
+	}
+	return rate, len(p.Streams) > 1
+}
+
+// stalls reports whether host traffic stalls on the path of a verdict about sizes: a smaller packet
+// of the pod network does not help it.
+func (m *Matrix) stalls(v Verdict) bool {
+	return slices.ContainsFunc(m.Paths, func(p Path) bool { return p.From == v.From && p.To == v.To && p.stalled() })
+}
+
+func percentOf(n, of int) float64 {
+	if of <= 0 {
+		return 0
+	}
+	return 100 * float64(n) / float64(of)
+}

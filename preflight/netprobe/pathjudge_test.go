@@ -1,0 +1,144 @@
+package netprobe
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestPathNumbers: numbers give a finding only where they repeat, and are outside of the limits.
+func TestPathNumbers(t *testing.T) {
+	ms := time.Millisecond
+	etcd := Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}, VXLAN: 8472}
+	trip := func(d time.Duration) *Latency { return &Latency{Samples: 20, Median: d, P99: d, Handshake: d} }
+	train := func(arrived int) Train { return Train{Sent: 1000, Arrived: arrived} }
+	burst := func(arrived, reordered int) Train {
+		return Train{Sent: 1000, Arrived: arrived, Reordered: reordered, Offered: 20e6, Carried: arrived * 20e3}
+	}
+	stream := func(rate float64) Stream { return Stream{Sent: 1e6, Took: time.Duration(8e15 / rate)} }
+	slowHost := trip(200 * ms)
+	slowHost.Handshake = ms
+	clean := Path{
+		TCP: &Flows{Tried: 16}, UDP: &Flows{Tried: 16}, Trains: []Train{train(1000)}, Bursts: []Train{burst(1000, 0)},
+		Latency: trip(ms), Streams: []Stream{stream(1e9)},
+	}
+	for name, test := range map[string]struct {
+		path  Path
+		needs Needs
+		want  string
+	}{
+		"clean":                {clean, etcd, ""},
+		"all flows":            {Path{TCP: &Flows{Tried: 2, Lost: []int{1, 2}}}, etcd, ""},
+		"one flow":             {Path{TCP: &Flows{Port: 10250, Tried: 16, Lost: []int{40001}}}, etcd, "1 of 16 TCP flows to port 10250 are lost (source ports 40001)"},
+		"loss, once":           {Path{Trains: []Train{train(990), train(1000)}}, etcd, ""},
+		"loss, only the 2nd":   {Path{Trains: []Train{train(1000), train(900)}}, etcd, ""},
+		"little loss":          {Path{Trains: []Train{train(999), train(996)}}, etcd, ""},
+		"loss":                 {Path{Trains: []Train{train(999), train(995)}}, etcd, "5 of 1000 packets (0.5 %)"},
+		"the host drops":       {Path{Trains: []Train{train(999), {Sent: 1000, Arrived: 900, Overrun: 98}}}, etcd, ""},
+		"much loss":            {Path{Trains: []Train{train(900), train(900)}}, etcd, "fail network packets are lost on the way"},
+		"handshakes are lost":  {Path{TCP: &Flows{Tried: 16, Lost: []int{1}}, UDP: &Flows{Tried: 16}, Trains: []Train{train(700), train(700)}}, etcd, "300 of 1000 packets (30.0 %)"},
+		"policed":              {Path{Bursts: []Train{burst(500, 0), burst(300, 0)}}, etcd, "fail network the network limits the rate of UDP: from a (10.0.0.1) to b (10.0.0.2): 6.0 of 20.0 Mbit/s arrive"},
+		"policed, no tunnel":   {Path{Bursts: []Train{burst(500, 0), burst(300, 0)}}, Needs{}, "warn network the network limits"},
+		"policed, once":        {Path{Bursts: []Train{burst(500, 0), burst(1000, 0)}}, etcd, ""},
+		"bursts are too large": {Path{Bursts: []Train{burst(0, 0), burst(0, 0)}}, etcd, ""},
+		"reordered":            {Path{Bursts: []Train{burst(1000, 400), burst(1000, 60)}}, etcd, "6 % of the packets of one flow"},
+		"reordered, once":      {Path{Bursts: []Train{burst(1000, 400), burst(1000, 4)}}, etcd, ""},
+		"slow":                 {Path{Streams: []Stream{stream(1e6), stream(3e6)}}, etcd, "warn network a TCP stream is slower than 10 Mbit/s: from a (10.0.0.1) to b (10.0.0.2): 3.0 Mbit/s"},
+		"slow, once":           {Path{Streams: []Stream{stream(1e6), stream(2e7)}}, etcd, ""},
+		"stalls":               {Path{Streams: []Stream{{Sent: 9, Stalled: true}, {Port: 5000, Sent: 300000, Stalled: true}}}, etcd, "0 of 300000 bytes arrive at TCP port 5000"},
+		"stalls, once":         {Path{Streams: []Stream{{Sent: 9, Stalled: true}, stream(1e9)}}, etcd, ""},
+		"far":                  {Path{Latency: trip(11 * ms)}, etcd, "warn network the round trip between members of etcd is longer than 10.0 ms"},
+		"too far":              {Path{Latency: trip(101 * ms)}, etcd, "longer than a tenth of its election timeout (100.0 ms)"},
+		"far, and configured":  {Path{Latency: trip(101 * ms)}, Needs{TCP: etcd.TCP, Election: 2 * time.Second}, "warn network the round trip"},
+		"far, without etcd":    {Path{Latency: trip(101 * ms)}, Needs{}, ""},
+		"a busy host":          {Path{Latency: slowHost}, etcd, ""},
+	} {
+		test.path.From, test.path.To = 0, 1
+		m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
+		m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
+		m.Paths = []Path{test.path}
+		got := said(m, test.needs)
+		if !strings.Contains(got, test.want) || test.want == "" && got != "" || strings.Contains(got, "\n") {
+			t.Errorf("%s: says %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestElectionAdvice: the advice follows etcd's tuning guide.
+func TestElectionAdvice(t *testing.T) {
+	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
+	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
+	m.Paths = []Path{{From: 0, To: 1, Latency: &Latency{Median: 143 * time.Millisecond}}}
+	found := m.latency(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}})
+	if len(found) != 1 || !strings.Contains(found[0].Fix, "heartbeat-interval: 150 and election-timeout: 1500") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestForeignPaths: numbers that no agent writes are ignored.
+func TestForeignPaths(t *testing.T) {
+	hosts := []Host{{Name: "a"}, {Name: "b"}}
+	many := make([]Train, maxRuns+1)
+	for name, paths := range map[string][]Path{
+		"no such host": {{To: 2}, {To: -1}}, "itself": {{To: 0}}, "many runs": {{To: 1, Trains: many}}, "many flows": {{To: 1, TCP: &Flows{Tried: 1 << 30}}},
+		"more lost than tried": {{To: 1, UDP: &Flows{Tried: 1, Lost: []int{1, 2}}}},
+	} {
+		m, err := Judge([]*Report{{Schema: Schema, Hosts: hosts, Paths: paths}})
+		if err != nil || len(m.Paths) > 0 {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+	m, err := Judge([]*Report{{Schema: Schema, Hosts: hosts, Paths: []Path{{From: 7, To: 1}, {To: 1}}}})
+	if err != nil || len(m.Paths) != 1 || m.Paths[0].From != 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestTally: repeated packets count once, packets behind a later one of their flow are reordered, and
+// old trains make room.
+func TestTally(t *testing.T) {
+	var a arrivals
+	at := time.Unix(5, 0)
+	for _, number := range []int{0, 1, 2, 2, 17, 33, 1, 18, 32, 16} { // of flow 0: 0, 32, 16
+		a.add(message{kind: Paced, from: 3, size: number, clock: at})
+	}
+	got := decodeTally(a.tally(message{kind: Paced, from: 3, size: 17, clock: at}).encode())
+	if got.flows[0] != 3 || got.flows[1] != 3 || got.flows[2] != 2 || got.reordered != 1 || got.late != 4 || got.arrived() != 8 {
+		t.Errorf("%+v", got)
+	}
+	if other := a.tally(message{kind: Burst, from: 3, clock: at}); other.arrived() != 0 {
+		t.Errorf("%+v", other)
+	}
+	for i := range 10 * keptTrains {
+		a.add(message{kind: Burst, from: 3, size: i, clock: time.Unix(int64(i), 0)})
+	}
+	if len(a.trains[3]) != keptTrains {
+		t.Errorf("%d trains", len(a.trains[3]))
+	}
+}
+
+// TestPathsInKorean: each text of a finding about a path has its Korean, with the same values.
+func TestPathsInKorean(t *testing.T) {
+	ms := time.Millisecond
+	bad := Path{
+		From: 0, To: 1, TCP: &Flows{Port: 10250, Tried: 16, Lost: []int{40001}}, Trains: []Train{{Sent: 100, Arrived: 97}, {Sent: 100, Arrived: 97}},
+		Bursts:  []Train{{Sent: 100, Arrived: 50, Reordered: 10, Offered: 20e6, Carried: 1e6}, {Sent: 100, Arrived: 50, Reordered: 10, Offered: 20e6, Carried: 1e6}},
+		Latency: &Latency{Median: 20 * ms, P99: 30 * ms}, Streams: []Stream{{Sent: 300000, Stalled: true}, {Sent: 300000, Stalled: true}},
+	}
+	back := Path{From: 1, To: 0, Latency: &Latency{Median: 200 * ms}, Streams: []Stream{{Sent: 1e6, Took: 10 * time.Second}, {Sent: 1e6, Took: 10 * time.Second}}}
+	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
+	m.Verdicts = append(m.Verdicts, Verdict{From: 1, To: 0, Kind: Size, State: Narrow, Size: 1400, MTU: 1500})
+	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
+	for _, paths := range [][]Path{{bad, back}, {{From: 1, To: 0, Streams: bad.Streams}}} {
+		m.Paths, m.in = paths, Korean
+		for _, f := range m.Findings(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}, VXLAN: 8472}) {
+			text := strings.Join(append(f.Between, f.What, f.Fix), "\n")
+			if strings.Contains(text, "%!") || english.MatchString(text) {
+				t.Errorf("%s", text)
+			}
+		}
+	}
+}
+
+var english = regexp.MustCompile(`[a-z']{3,},? [a-z']{3,} [a-z']{3,}`)
