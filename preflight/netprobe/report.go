@@ -27,6 +27,9 @@ type Report struct {
 	Observations []Observation `json:"observations"`
 	ListenErrors []ListenError `json:"listenErrors,omitempty"`
 
+	// Closed are the packets that this host's own packet filter stopped.
+	Closed []Closed `json:"closed,omitempty"`
+
 	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
 
 	mu sync.Mutex
