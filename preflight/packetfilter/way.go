@@ -26,7 +26,12 @@ type End struct {
 	// Sure is false if the rule, or an earlier rule that accepts packets, has a condition that is not
 	// understood.
 	Sure bool
+	// Table has the chain of the rule: "inet firewalld".
+	Table string
 }
+
+// Empty reports whether there are no chains.
+func (s *Set) Empty() bool { return len(s.chains) == 0 }
 
 // End follows a packet through the chains that can stop it on its way to a program. A rule that
 // firewalld's zones cannot overrule has priority over one that they can: it stops the packet in any
@@ -82,7 +87,7 @@ func (w *walker) end(c *chain, text string) End {
 	if len(rule) > 2*maxText {
 		rule = rule[:2*maxText] + "..."
 	}
-	return End{Rule: strings.ToValidUTF8(rule, "?"), Opens: w.behind && w.claim == "", Sure: !w.spared}
+	return End{Rule: strings.ToValidUTF8(rule, "?"), Opens: w.behind && w.claim == "", Sure: !w.spared, Table: c.table}
 }
 
 // walk returns the rule that stops the packet in this chain. ended is false if the packet leaves at
