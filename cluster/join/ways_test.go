@@ -99,17 +99,19 @@ func TestWay(t *testing.T) {
 		says  string // "" for an answer
 		owner string
 	}{
-		"an API server":                     {way{host: "cp1", address: over(plain), tls: true, roots: roots, path: "/livez"}, "", ""},
-		"etcd":                              {way{host: "cp1", address: over(mutual), tls: true}, "", ""},
-		"etcd with TLS 1.2":                 {way{host: "cp1", address: over(older), tls: true}, "", ""},
-		"a kubelet":                         {way{host: "cp1", address: over(plain), tls: true}, "", ""},
-		"BIRD":                              {way{host: "cp1", address: free, optional: true}, "", ""},
-		"no Typha on this node":             {way{host: "cp1", address: none, optional: true}, "", ""},
-		"a tunnel":                          {way{host: "cp1", address: none, protocol: "udp", optional: true}, "", ""},
-		"no program":                        {way{host: "cp1", address: none, tls: true}, "connection refused", "administrators of cp1: the program does not run"},
-		"no program behind the balancer":    {way{address: none, tls: true}, "connection refused", "load balancer team"},
-		"TLS that a device terminates":      {way{host: "cp1", address: over(plain), tls: true, roots: otherRoots, path: "/livez"}, "a device on the way terminates TLS", "network team"},
-		"etcd's TLS that a device replaces": {way{host: "cp1", address: over(tls.Config{Certificates: []tls.Certificate{foreign}}), tls: true}, `the certificate is not for cp1 or 127.0.0.1, subject "CN=firewall.bank`, "network team"},
+		"an API server":                  {way{host: "cp1", address: over(plain), tls: true, roots: roots, path: "/livez"}, "", ""},
+		"etcd":                           {way{host: "cp1", address: over(mutual), tls: true}, "", ""},
+		"etcd with TLS 1.2":              {way{host: "cp1", address: over(older), tls: true}, "", ""},
+		"a kubelet":                      {way{host: "cp1", address: over(plain), tls: true}, "", ""},
+		"BIRD":                           {way{host: "cp1", address: free, optional: true}, "", ""},
+		"no Typha on this node":          {way{host: "cp1", address: none, optional: true}, "", ""},
+		"a tunnel":                       {way{host: "cp1", address: none, protocol: "udp", optional: true}, "", ""},
+		"no program":                     {way{host: "cp1", address: none, tls: true}, "connection refused", "administrators of cp1: the program does not run"},
+		"no program behind the balancer": {way{address: none, tls: true}, "connection refused", "load balancer team"},
+		"TLS that a device terminates":   {way{host: "cp1", address: over(plain), tls: true, roots: otherRoots, path: "/livez"}, "a device on the way terminates TLS", "network team"},
+		"etcd's TLS that a device replaces": {
+			way{host: "cp1", address: over(tls.Config{Certificates: []tls.Certificate{foreign}}), tls: true}, `the certificate is not for cp1 or 127.0.0.1, subject "CN=firewall.bank`, "network team",
+		},
 		"a device that resets": {way{host: "cp1", address: served(t, func(c net.Conn) {
 			if tcp, is := c.(*net.TCPConn); is {
 				_ = tcp.SetLinger(0)

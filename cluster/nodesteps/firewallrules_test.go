@@ -35,8 +35,10 @@ func TestFirewallRules(t *testing.T) {
 			rules: strings.Replace(firewalld, deny, deny+"ip saddr 192.0.2.11 tcp dport 10250 drop\n", 1),
 			says:  `10250/tcp (kubelet): closed by "ip saddr 192.0.2.11 tcp dport 10250 drop" in chain filter_IN_public_deny of table inet firewalld`,
 		},
-		"a rule for another host":        {rules: strings.Replace(firewalld, deny, deny+"ip saddr 192.0.2.99 drop\n", 1)},
-		"iptables-services":              {rules: services, says: `10250/tcp (kubelet), 10256/tcp (kube-proxy health), 8472/udp (VXLAN): closed by "reject with icmp type host-prohibited" in chain INPUT of table ip filter`},
+		"a rule for another host": {rules: strings.Replace(firewalld, deny, deny+"ip saddr 192.0.2.99 drop\n", 1)},
+		"iptables-services": {
+			rules: services, says: `10250/tcp (kubelet), 10256/tcp (kube-proxy health), 8472/udp (VXLAN): closed by "reject with icmp type host-prohibited" in chain INPUT of table ip filter`,
+		},
 		"iptables-services opens ours":   {rules: strings.Replace(services, "tcp dport 22", "ip saddr 192.0.2.0/24", 1)},
 		"iptables-services opens others": {rules: strings.Replace(services, "tcp dport 22", "ip saddr @site", 1)},
 	} {

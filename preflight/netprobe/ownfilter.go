@@ -1,17 +1,15 @@
 package netprobe
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
 	"unicode"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight/packetfilter"
 )
 
@@ -27,8 +25,7 @@ type Closed struct {
 }
 
 const (
-	maxRuleSet    = 64 << 20 // bytes of the packet filter's rules
-	maxRuleText   = 300      // characters of a rule in a finding
+	maxRuleText   = 300 // characters of a rule in a finding
 	filterTimeout = 10 * time.Second
 )
 
@@ -45,8 +42,13 @@ func (a *agent) explainClosed(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	rules, err := packetfilter.Kernel(func(name string, args ...string) (string, error) { return output(ctx, name, args...) })
-	firewalld := exec.CommandContext(ctx, "systemctl", "is-active", "--quiet", "firewalld").Run() == nil
+	m := host.Machine{Host: host.Local{}}
+	rules, err := packetfilter.Kernel(func(name string, args ...string) (string, error) {
+		out, err := m.Host.Run(ctx, host.Cmd{Name: name, Args: args})
+		return string(out), err
+	})
+	firewalld, errUnit := m.UnitIs(ctx, "is-active", "firewalld")
+	err = errors.Join(err, errUnit)
 	for i := range closed {
 		c := &closed[i]
 		if err != nil {
@@ -86,27 +88,6 @@ func (r *Report) unreceived() []Closed {
 		}
 	}
 	return found
-}
-
-// output runs a command and returns its standard output, up to a size.
-func output(ctx context.Context, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
-	var said bytes.Buffer
-	cmd.Stderr = &said
-	out, err := cmd.StdoutPipe()
-	if err == nil {
-		err = cmd.Start()
-	}
-	if err != nil {
-		return "", err
-	}
-	text, errRead := io.ReadAll(io.LimitReader(out, maxRuleSet))
-	_, _ = io.Copy(io.Discard, out)
-	if err := errors.Join(errRead, cmd.Wait()); err != nil {
-		first, _, _ := strings.Cut(said.String(), "\n")
-		return "", fmt.Errorf("run %s: %w: %s", name, err, first)
-	}
-	return string(text), nil
 }
 
 // explained adds the rule to the results of ports that the other host closes. The text comes from the

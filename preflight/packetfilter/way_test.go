@@ -85,9 +85,12 @@ func TestEndElsewhere(t *testing.T) {
 		"iptables with a rule of the port": {iptables: "*filter\n:INPUT DROP [0:0]\n-A INPUT -s 10.0.0.0/24 -p tcp -m multiport --dports 80,6000:7000 -j ACCEPT\n"},
 		"iptables with a rule of another":  {iptables: "*filter\n:INPUT DROP [0:0]\n-A INPUT ! -s 10.0.0.0/24 -p tcp -m tcp --dport 6443 -j ACCEPT\n", rule: "policy drop", sure: true},
 		"iptables with a set":              {iptables: "*filter\n:INPUT DROP [0:0]\n-A INPUT -m set --match-set nodes src -j ACCEPT\n", rule: "policy drop"},
-		"iptables drops odd flags":         {iptables: "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK NONE -j DROP\n-A INPUT -p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -j DROP\n"},
-		"a direct rule of firewalld":       {iptables: "*filter\n:INPUT ACCEPT [0:0]\n:INPUT_direct - [0:0]\n-A INPUT -j INPUT_direct\n-A INPUT_direct -p tcp -m tcp --dport 6443 -j DROP\n", rule: "INPUT_direct", sure: true},
-		"nftables.service":                 {nft: input(old, "tcp dport @few accept", "counter log prefix \"no \" reject with icmpx admin-prohibited"), rule: "admin-prohibited", sure: true},
+		"iptables drops odd flags": {iptables: "*filter\n:INPUT ACCEPT [0:0]\n-A INPUT -p tcp -m tcp --tcp-flags FIN,SYN,RST,ACK NONE -j DROP\n" +
+			"-A INPUT -p tcp -m tcp ! --tcp-flags FIN,SYN,RST,ACK SYN -j DROP\n"},
+		"a direct rule of firewalld": {iptables: "*filter\n:INPUT ACCEPT [0:0]\n:INPUT_direct - [0:0]\n-A INPUT -j INPUT_direct\n" +
+			"-A INPUT_direct -p tcp -m tcp --dport 6443 -j DROP\n", rule: "INPUT_direct", sure: true},
+		"nftables.service": {nft: input(old, "tcp dport @few accept",
+			"counter log prefix \"no \" reject with icmpx admin-prohibited"), rule: "admin-prohibited", sure: true},
 		"nftables with a map": {nft: input("ct state vmap { established : accept, related : accept, invalid : drop }", `iifname vmap { "lo" : accept, "ens192" : goto web }`,
 			"accept")},
 		"a map drops":            {nft: input("tcp dport vmap { 22 : accept, 6443 : drop }"), rule: "vmap", sure: true},
