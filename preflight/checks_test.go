@@ -169,6 +169,13 @@ func TestChecks(t *testing.T) {
 			"install adds"},
 		{"no fapolicyd, and NVIDIA's installer", fapolicyd, &facts.Facts{}, Want{Roles: []Role{GPU}, Installer: true}, Pass, "not active"},
 		{"install opens firewalld", firewalld, &facts.Facts{Units: []facts.Unit{{Name: "firewalld.service", State: "active", Enabled: "enabled"}}}, Want{}, Pass, "install opens"},
+		{
+			"firewalld denies first", firewalld,
+			&facts.Facts{
+				Units: []facts.Unit{{Name: "firewalld.service", State: "active", Enabled: "enabled"}},
+				Asked: facts.Asked{ClosedPorts: []facts.ClosedPorts{{Rule: `"drop" in chain filter_IN_public_pre of table inet firewalld`, Table: "inet firewalld", Ports: []string{"10250/tcp"}}}},
+			}, Want{}, Fail, `10250/tcp: closed by "drop" in chain filter_IN_public_pre`,
+		},
 		{"firewalld and calico", firewalld, &facts.Facts{Units: []facts.Unit{{Name: "firewalld.service", State: "active", Enabled: "enabled"}}}, Want{Network: network("calico")}, Fail, "active"},
 		{"calico without firewalld", firewalld, &facts.Facts{}, Want{Network: network("calico")}, Pass, "not active"},
 		{

@@ -42,6 +42,10 @@ func TestPacketRules(t *testing.T) {
 		{"a last rule after our ports", nftForeign, now(block("", "input", false, "tcp dport { 22, 6000-7000 } accept")), ports, Warn, "1 earlier rules accept"},
 		{"a last rule after a network", nftForeign, now(block("", "forward", false, "ip saddr 10.244.0.0/16 accept")), ports, Warn, "10.244.0.0/16"},
 		{"ports do not help pods", nftForeign, now(block("", "forward", false, "-A FORWARD -p tcp --dport 6443 -j ACCEPT")), ports, Fail, "ends with"},
+		{"a last rule after one of our ports", nftForeign, &facts.Facts{
+			PacketRules: facts.PacketRules{Now: packetfilter.Rules{Blocks: []packetfilter.Block{block("", "input", false, "tcp dport 6443 accept")}}},
+			Asked:       facts.Asked{ClosedPorts: []facts.ClosedPorts{{Rule: `"reject" in chain X of table ip filter`, Table: "ip filter", Ports: []string{"10250/tcp"}}}},
+		}, ports, Fail, `10250/tcp: closed by "reject" in chain X of table ip filter`},
 		{"an output chain", nftForeign, now(block("", "output", false)), ports, Pass, "none"},
 		{"the next boot", nftForeign, saved("inactive", "enabled", rejecting), ports, Fail, "in /etc/sysconfig/iptables:12"},
 		{"a file that nothing loads", nftForeign, saved("inactive", "disabled", rejecting), ports, Pass, "none"},

@@ -26,6 +26,7 @@ func judgeDropChains(f *facts.Facts, w *Want) Result {
 		}
 	}
 	stop, unclear := judgeBlocks(f, f.PacketRules.Now.Blocks, w)
+	stop = append(closedPorts(f, false), stop...)
 	stopSaved, unclearSaved := judgeSaved(f, w)
 	for _, unread := range f.PacketRules.Now.Unread {
 		unclearSaved = append(unclearSaved, "the rules in the kernel have a part that airgap cannot read: "+unread)

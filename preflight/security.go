@@ -34,18 +34,32 @@ var firewalld = Check{
 }
 
 func judgeFirewalld(f *facts.Facts, w *Want) Result {
+	denied := closedPorts(f, true)
 	switch {
 	case !f.Unit("firewalld.service").Active():
 		return pass("not active")
 	case w.Network.FilterAlone:
 		return Result{Fail, "active", "no second manager of packet filter rules in addition to " + w.Network.Plugin + ", or the site's confirmation",
 			"keep firewalld on, and confirm it with preflight.checks.firewalld.severity: warn, so that install opens the ports; or set network.plugin: flannel"}
+	case w.FirewallLeft == nil && len(denied) > 0:
+		return Result{Fail, "active, and a rule of firewalld comes before the ports that install opens:\n" + strings.Join(denied, "\n"), "no rule before the cluster's ports",
+			"find it with firewall-cmd --list-all-zones, --list-all-policies and --direct --get-all-rules; accept the ports before it, or limit it to other addresses"}
 	case w.FirewallLeft == nil:
 		return pass("active; install opens the cluster's ports")
 	default:
 		return Result{Warn, "active, and airgap.yaml does not let install change it", "open ports: " + strings.Join(w.FirewallLeft, "; "),
 			"ask the firewall's administrators to open them; or set hostSettings.firewalld: open"}
 	}
+}
+
+// closedPorts returns the closed ports with the rules of firewalld, or with the other rules.
+func closedPorts(f *facts.Facts, firewalld bool) (found []string) {
+	for _, c := range f.Asked.ClosedPorts {
+		if strings.HasSuffix(c.Table, " firewalld") == firewalld {
+			found = append(found, c.String())
+		}
+	}
+	return found
 }
 
 var fips = Check{

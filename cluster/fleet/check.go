@@ -184,6 +184,7 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 	if err != nil {
 		return nil, err
 	}
+	f.measured = m
 	between, err := hostcheck.JudgeBetween(ctx, f.site, m, preflight.Choice{Skip: f.skip})
 	if err != nil {
 		return nil, err

@@ -19,6 +19,7 @@ import (
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/jointoken"
+	"airgap.dev/airgap/preflight/netprobe"
 )
 
 // Fleet has the other hosts of airgap.yaml, with an SSH connection to each.
@@ -30,6 +31,8 @@ type Fleet struct {
 	only    []string // preflight checks of --only; nil: all
 	dialer  *remote.Dialer
 	Members []*Member
+	// measured is the network before the installation; nil if it was not measured.
+	measured *netprobe.Matrix
 	// An interrupted upgrade or rollback may have left airgap running on a host, so these commands wait for it.
 	// For other commands, a busy host is an error.
 	awaitsBusy bool

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
@@ -30,6 +31,9 @@ func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.
 	}
 	if choice.Judges("pod-path", w) && !w.Managed {
 		asked.PodPath = podpath.Try(ctx, host.Local{}, ipv4Of(w.PodSubnet), ipv4Of(w.ServiceSubnet))
+	}
+	if choice.Judges("firewalld", w) || choice.Judges("nft-foreign", w) {
+		asked.ClosedPorts, _ = nodesteps.ClosedPorts(ctx, s) // an unreadable packet filter is an error of the fact packetRules
 	}
 	if existing := s.Config.Registry.Existing; existing != nil && choice.Judges("site-registry", w) {
 		missing, err := existing.Missing(ctx, s.Index.Lock.Images)

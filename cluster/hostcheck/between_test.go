@@ -29,7 +29,7 @@ func TestResultsBetween(t *testing.T) {
 		return m
 	}
 	vxlan := func(port int, state netprobe.State) []netprobe.Verdict {
-		return both(netprobe.Verdict{Kind: netprobe.VXLANTCP, Port: port, State: state})
+		return both(netprobe.Verdict{Kind: netprobe.VXLANTCP, Port: port, State: state, Opens: state == netprobe.HostCloses})
 	}
 	size := func(bytes int) []netprobe.Verdict {
 		state := netprobe.Narrow
@@ -74,6 +74,14 @@ func TestResultsBetween(t *testing.T) {
 		},
 		{"pods' addresses are not needed", matrix(vxlan(8472, netprobe.Open), routed(netprobe.NetworkCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
 		{"firewalld is opened", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, "", nil, "VXLAN on UDP 8472"},
+		{
+			"another filter is not opened",
+			matrix(both(netprobe.Verdict{Kind: netprobe.VXLANTCP, Port: 8472, State: netprobe.HostCloses, Rule: "drop"}), size(1500)),
+			true,
+			"",
+			[]string{preflight.VXLANPath, preflight.Encapsulation},
+			"does not pass",
+		},
 		{"firewalld is not changed", matrix(vxlan(8472, netprobe.HostCloses), size(1500)), true, settings.LeaveFirewalld, []string{preflight.VXLANPath, preflight.Encapsulation}, "does not pass"},
 	}
 	for _, test := range tests {

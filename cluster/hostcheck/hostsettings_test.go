@@ -17,7 +17,7 @@ import (
 // that the site must open.
 func TestSiteForbidsASetting(t *testing.T) {
 	ours, theirs := sitetest.SettingsSite(t, ""), sitetest.SettingsSite(t, "hostSettings: {firewalld: leave, swap: disable}")
-	if got := sitetest.StepNames(nodesteps.FirstSteps(ours)); !slices.Equal(got, []string{"record", "trust", "firewalld"}) {
+	if got := sitetest.StepNames(nodesteps.FirstSteps(ours)); !slices.Equal(got, []string{"record", "trust", "firewalld", "firewall-rules"}) {
 		t.Errorf("first steps: %v", got)
 	}
 	if got := sitetest.StepNames(nodesteps.FirstSteps(theirs)); !slices.Equal(got, []string{"record", "trust"}) {

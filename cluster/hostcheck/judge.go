@@ -184,7 +184,7 @@ func founds(s *site.Site) (string, error) {
 func begunHere() (begun bool, lastRun time.Time, err error) {
 	entries, err := step.OpenJournal(site.JournalFile).Entries()
 	for _, e := range entries {
-		begun = begun || !slices.Contains([]string{"record", "trust", "network-choice", "firewalld", "store"}, e.Step)
+		begun = begun || !slices.Contains([]string{"record", "trust", "network-choice", "firewalld", nodesteps.FirewallRules, nodesteps.MeasureAgain, "store"}, e.Step)
 		if e.Time.After(lastRun) {
 			lastRun = e.Time
 		}

@@ -82,7 +82,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := journal.Run(ctx, steps, p)
+	result, err := journal.Run(ctx, f.MeasuringAgain(steps, p), p)
 	if err != nil {
 		return Result{}, advice.Add(err, "fix the error and run the same command again: completed steps do not run again")
 	}
@@ -195,6 +195,9 @@ func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done ste
 	}
 	if bad := f.Problems(ctx, "did not join", "fix the error and run the same command again: completed steps do not run again; "+site.HostLogDir+" has the full output"); bad != nil {
 		return result, bad
+	}
+	if err := f.StillClosed(ctx, p); err != nil {
+		return result, err
 	}
 	err := verification.OfSite(ctx, s, verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)
 	if err != nil {

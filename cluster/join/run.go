@@ -141,7 +141,7 @@ func DryRun(ctx context.Context, o Options) (dryrun.Plan, error) {
 // joined. Then it asks for a token only if a step needs one.
 func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 	m := c.Site.Machine
-	adm := &Admission{Entry: jointoken.JoinRequest{Machine: m.Machine, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readToken}}
+	adm := &Admission{Entry: jointoken.JoinRequest{Machine: m.Machine, Node: c.Site.Node.Name, ControlPlane: c.Site.Node.Has(config.ControlPlane), Material: c.Hub.Material, Code: c.options.readToken, Reach: c.proveWays}}
 	joined, err := m.Joined()
 	if err != nil {
 		return adm, err

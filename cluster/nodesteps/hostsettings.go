@@ -24,7 +24,7 @@ import (
 func FirstSteps(s *site.Site) []step.Step {
 	steps := append([]step.Step{leave.Record(s.Machine.Member), TrustStep(site.RequiredFile, s.Required)}, choiceSteps(s)...)
 	if f := wantedFirewall(s); f != nil {
-		steps = append(steps, settings.FirewalldStep(s.Machine.Machine, *f))
+		steps = append(steps, settings.FirewalldStep(s.Machine.Machine, *f), rulesStep(s))
 	}
 	return steps
 }

@@ -168,7 +168,7 @@ func (w firewalld) refuseClaim(zone string, network netip.Prefix) error {
 // ownZone is the zone of the interface with the node's address: the default
 // one unless another has it.
 func (w firewalld) ownZone(ctx context.Context, now zoneStates) (string, error) {
-	link, err := linkOf(ctx, w.m, w.want.Address)
+	link, err := LinkOf(ctx, w.m, w.want.Address)
 	if err != nil {
 		return "", err
 	}
@@ -190,8 +190,8 @@ func matchLink(pattern, link string) bool {
 	return pattern == link || wild && strings.HasPrefix(link, start)
 }
 
-// linkOf is the interface with an address.
-func linkOf(ctx context.Context, m host.Machine, address string) (string, error) {
+// LinkOf is the interface with an address.
+func LinkOf(ctx context.Context, m host.Machine, address string) (string, error) {
 	out, err := m.Host.Run(ctx, host.Cmd{Name: "ip", Args: []string{"-json", "address"}})
 	var all []struct {
 		IfName   string

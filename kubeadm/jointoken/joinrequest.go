@@ -24,6 +24,9 @@ type JoinRequest struct {
 	ControlPlane bool   // role of the host
 	Material     JoinMaterial
 	Code         func(context.Context) (JoinToken, error) // reads the join token
+	// Reach tries the connections that this host needs as a node. It runs before the first change of the
+	// host, with a client that has the rights of the join token. nil: none.
+	Reach func(ctx context.Context, client kubernetes.Interface) error
 }
 
 // ValidatedToken lets this host join as one node: it has the node's certificate, from an earlier run or for
@@ -112,6 +115,11 @@ func (e JoinRequest) get(ctx context.Context, c credential, ask func(context.Con
 	}
 	if err := AwaitOldNode(ctx, client, e.Node); err != nil {
 		return c, err
+	}
+	if e.Reach != nil {
+		if err := e.Reach(ctx, client); err != nil {
+			return c, err
+		}
 	}
 	if err := saveCredential(e.Machine, c, e.Material); err != nil {
 		return c, err

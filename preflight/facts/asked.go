@@ -1,6 +1,9 @@
 package facts
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Asked has the facts that are not in the files of a host: results of tests on the host, and
 // answers of other servers. The caller gathers them before the checks run, and only for the
@@ -21,6 +24,10 @@ type Asked struct {
 
 	PodPath PodPath
 
+	// ClosedPorts are the cluster's ports that a rule of the packet filter closes, although install
+	// opens them in firewalld.
+	ClosedPorts []ClosedPorts
+
 	// EndpointInUse is true if an API server already answers at Want.NewEndpoint.
 	EndpointInUse bool
 }
@@ -32,6 +39,16 @@ type GPUs struct {
 	Required       string // the driver that the GPUs require instead; "" if the loaded one supports them
 	Unknown        string // why the loaded driver is unknown
 }
+
+// ClosedPorts are the ports that one rule closes.
+type ClosedPorts struct {
+	Rule  string // the rule, with its chain and table
+	Table string // "inet firewalld"
+	Ports []string
+}
+
+// String names the ports and the rule.
+func (c ClosedPorts) String() string { return strings.Join(c.Ports, ", ") + ": closed by " + c.Rule }
 
 // Outcome is the result of a test on the host. The zero value is a test that did not run.
 type Outcome struct {

@@ -56,6 +56,9 @@ func Run(ctx context.Context, plan *Plan, ready func(), begin <-chan struct{}, m
 		measured()
 		err = await(ctx, end)
 	}
+	if err == nil {
+		a.explainClosed(ctx)
+	}
 	stop()
 	a.wait.Wait()
 	a.report.sorted()

@@ -25,7 +25,7 @@ type Options struct {
 	Ports []int // of VXLAN, in the order of preference
 	// Native is true if the plugin works without a tunnel.
 	Native bool
-	// OpensFirewall is true if the installation opens the hosts' own firewalls.
+	// OpensFirewall is true if the installation opens firewalld on the hosts.
 	OpensFirewall bool
 }
 
@@ -49,7 +49,7 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 		refused = append(refused, fmt.Sprintf("VXLAN on UDP %d does not pass %s", port, strings.Join(m.between(failed), "; ")))
 	}
 	if c.Encapsulation == "" && options.Native && m.OneNetwork {
-		if failed := m.failures(Routed, 0, func(s State) bool { return s == Open }); len(failed) == 0 {
+		if failed := m.failures(Routed, 0, func(v Verdict) bool { return v.State == Open }); len(failed) == 0 {
 			c.Encapsulation = Native
 			c.Why = append(refused, "all hosts are in one network, which carries packets with pod addresses")
 		} else {
@@ -76,13 +76,13 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 // vxlanFailures returns the pairs of hosts between which VXLAN on a port does not pass. A block by
 // a host's own firewall counts only if the installation does not open it.
 func (m *Matrix) vxlanFailures(port int, options Options) []Verdict {
-	return m.failures(VXLANTCP, port, func(s State) bool {
-		return s == Open || s == Damaged || s == Narrow || s == Partial || s == HostCloses && options.OpensFirewall
+	return m.failures(VXLANTCP, port, func(v Verdict) bool {
+		return v.State == Open || v.State == Damaged || v.State == Narrow || v.State == Partial || v.State == HostCloses && v.Opens && options.OpensFirewall
 	})
 }
 
 // failures returns the results that are not fine. A port without a test is a failure.
-func (m *Matrix) failures(kind Kind, port int, fine func(State) bool) []Verdict {
+func (m *Matrix) failures(kind Kind, port int, fine func(Verdict) bool) []Verdict {
 	var failed []Verdict
 	tried := false
 	for _, v := range m.Verdicts {
@@ -90,7 +90,7 @@ func (m *Matrix) failures(kind Kind, port int, fine func(State) bool) []Verdict 
 			continue
 		}
 		tried = true
-		if !fine(v.State) {
+		if !fine(v) {
 			failed = append(failed, v)
 		}
 	}
@@ -101,7 +101,7 @@ func (m *Matrix) failures(kind Kind, port int, fine func(State) bool) []Verdict 
 }
 
 func (m *Matrix) passes(kind Kind) bool {
-	return len(m.failures(kind, 0, func(s State) bool { return s == Open || s == HostCloses })) == 0
+	return len(m.failures(kind, 0, func(v Verdict) bool { return v.State == Open || v.State == HostCloses })) == 0
 }
 
 // path is the largest packet in bytes that passes on every path; 0 if no path limits the interfaces.

@@ -56,7 +56,7 @@ type Needs struct {
 	// MTU is the configured largest packet of the pod network between hosts, in bytes; 0 for the MTU
 	// of the interface.
 	MTU int
-	// OpensFirewall is true if the installation opens the hosts' own firewalls.
+	// OpensFirewall is true if the installation opens firewalld on the hosts.
 	OpensFirewall bool
 	// Election is etcd's election timeout; 0 for etcd's default.
 	Election time.Duration
@@ -106,6 +106,8 @@ type group struct {
 	kind  Kind
 	port  int
 	state State
+	opens bool   // for HostCloses: firewalld alone closes it
+	stops string // for HostCloses: the rule that the installation does not open
 }
 
 // closed returns the findings about ports and protocols that do not pass.
@@ -116,7 +118,10 @@ func (m *Matrix) closed(n Needs) []Finding {
 		if v.State == Open || v.State == Partial || v.Kind == Size || v.Kind == Routed && !n.Routed || m.covered(v, n) {
 			continue
 		}
-		g := group{v.Kind, v.Port, v.State}
+		g := group{kind: v.Kind, port: v.Port, state: v.State, opens: v.Opens}
+		if !v.Opens {
+			g.stops = v.Rule
+		}
 		if groups[g] == nil {
 			order = append(order, g)
 		}
@@ -149,11 +154,7 @@ func (g group) finding(n Needs, in Language) Finding {
 	}
 	switch g.state {
 	case HostCloses:
-		f.Owner, f.What = "hosts", name+" arrives, but the host's own firewall blocks it"
-		f.Fix = "allow " + g.rule(in) + " on the receiving hosts"
-		if n.OpensFirewall {
-			f.Severity, f.Fix = Notes, "no action is needed: the installation opens it"
-		}
+		f = g.closedByHost(f, name, needed, n, in)
 	case SenderCloses:
 		f.Owner, f.What = "hosts", name+" does not leave the sending host: its own packet filter blocks it"
 		if needed {

@@ -20,21 +20,27 @@ func pairOf(v Verdict) *Matrix {
 	}
 }
 
-// TestInstallationOpens: an installation opens incoming ports, and does not change output rules.
+// TestInstallationOpens: an installation opens incoming ports in firewalld, and changes no other rules.
 func TestInstallationOpens(t *testing.T) {
 	needs := Needs{TCP: []Port{{6443, "kube-apiserver", ControlPlanes, All}}, OpensFirewall: true}
 	for name, test := range map[string]struct {
 		state    State
 		port     int
+		opens    bool
+		rule     string
 		severity Severity
+		what     string
 		fix      string
 	}{
-		"incoming":             {HostCloses, 6443, Notes, "the installation opens it"},
-		"outgoing":             {SenderCloses, 6443, Stops, "an output chain drops it"},
-		"outgoing, not needed": {SenderCloses, 6081, Notes, "the cluster does not use it"},
+		"firewalld":            {HostCloses, 6443, true, "reject", Notes, "blocks it", "the installation opens it"},
+		"another filter":       {HostCloses, 6443, false, `"drop" in chain in`, Stops, `blocks it: "drop" in chain in`, "allow TCP to port 6443 before this rule"},
+		"no rule":              {HostCloses, 6443, false, "", Stops, "no rule of its packet filter explains this", "a security agent"},
+		"not needed":           {HostCloses, 6081, false, "drop", Notes, "blocks it: drop", "the cluster does not use it"},
+		"outgoing":             {SenderCloses, 6443, false, "", Stops, "does not leave", "an output chain drops it"},
+		"outgoing, not needed": {SenderCloses, 6081, false, "", Notes, "does not leave", "the cluster does not use it"},
 	} {
-		found := pairOf(Verdict{Kind: TCP, Port: test.port, State: test.state}).Findings(needs)
-		if len(found) != 1 || found[0].Severity != test.severity || found[0].Owner != "hosts" || !strings.Contains(found[0].Fix, test.fix) {
+		found := pairOf(Verdict{Kind: TCP, Port: test.port, State: test.state, Opens: test.opens, Rule: test.rule}).Findings(needs)
+		if len(found) != 1 || found[0].Severity != test.severity || found[0].Owner != "hosts" || !strings.Contains(found[0].Fix, test.fix) || !strings.Contains(found[0].What, test.what) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}

@@ -101,7 +101,7 @@ func FuzzReports(f *testing.F) {
 	f.Add(
 		[]byte(
 			`{"schema":2,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"}],` +
-				`"observations":[{"from":1,"kind":"ipip"}]}`,
+				`"observations":[{"from":1,"kind":"ipip"}],"closed":[{"from":-9,"kind":"tcp","port":1,"rule":"\u0007"}]}`,
 		),
 	)
 	f.Add(

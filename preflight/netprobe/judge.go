@@ -14,7 +14,7 @@ type State string
 const (
 	Open State = "open"
 	// HostCloses: the packet arrives at the other host's interface, but that host's own firewall
-	// blocks it. The installation or an administrator opens it.
+	// blocks it. Verdict.Opens says whether the installation opens it.
 	HostCloses State = "closed by the host"
 	// SenderCloses: the sending host's own packet filter, which the installation does not change, blocks it.
 	SenderCloses State = "closed by the sender"
@@ -38,6 +38,9 @@ type Verdict struct {
 	Size  int    `json:"size,omitempty"` // for Size: the largest packet that arrives, in bytes
 	MTU   int    `json:"mtu,omitempty"`  // for Size: of the sender's interface
 	Why   string `json:"why,omitempty"`
+	// Rule and Opens are those of Closed, for HostCloses.
+	Rule  string `json:"rule,omitempty"`
+	Opens bool   `json:"opens,omitempty"`
 }
 
 // Matrix is the combined result of all reports.
@@ -229,7 +232,7 @@ func (p pair) verdicts() []Verdict {
 	if v, ok := p.judgeSize(); ok {
 		all = append(all, v)
 	}
-	return all
+	return p.explained(all)
 }
 
 // judgePort treats a reply of a program on the other host as an open network: on a host in use

@@ -15,7 +15,7 @@ func TestPage(t *testing.T) {
 		Hosts: []Host{{Name: "cp1", Address: netip.MustParseAddr("10.0.0.1"), ControlPlane: true}, {Name: "w<1>", Address: netip.MustParseAddr("10.0.0.2")}},
 		Tried: 2, Of: 2,
 		Verdicts: []Verdict{
-			{From: 0, To: 1, Kind: TCP, Port: 10250, State: Open}, {From: 1, To: 0, Kind: TCP, Port: 10250, State: HostCloses},
+			{From: 0, To: 1, Kind: TCP, Port: 10250, State: Open}, {From: 1, To: 0, Kind: TCP, Port: 10250, State: HostCloses, Opens: true},
 			{From: 1, To: 0, Kind: TCP, Port: 6443, State: NetworkCloses},
 			{From: 0, To: 1, Kind: VXLANTCP, Port: 8472, State: Open}, {From: 1, To: 0, Kind: VXLANTCP, Port: 8472, State: Narrow},
 			{From: 0, To: 1, Kind: TCP, Port: 5000, State: Unknown}, {From: 1, To: 0, Kind: TCP, Port: 5000, State: SenderCloses},

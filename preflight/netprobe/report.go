@@ -29,6 +29,9 @@ type Report struct {
 	// Sources are the source addresses that are not the sender's address in the plan.
 	Sources []Source `json:"sources,omitempty"`
 
+	// Closed are the packets that this host's own packet filter stopped.
+	Closed []Closed `json:"closed,omitempty"`
+
 	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
 	// Paths are the numbers of the paths to the other hosts whose agents answer.
 	Paths []Path `json:"paths,omitempty"`

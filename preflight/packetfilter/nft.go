@@ -29,7 +29,8 @@ type nftParser struct {
 	set   *Set
 	table string
 	chain *chain
-	other int // depth of blocks that are neither a table nor a chain
+	other int    // depth of blocks that are neither a table nor a chain
+	named string // the set of the block
 }
 
 var (
@@ -37,6 +38,7 @@ var (
 	nftTable   = regexp.MustCompile(`^(?:(?:add|create) )?table (?:(ip|ip6|inet|arp|bridge|netdev) )?(\S+) ?\{$`)
 	nftChain   = regexp.MustCompile(`^(?:(?:add|create) )?chain (?:(?:(ip|ip6|inet|arp|bridge|netdev) )?(\S+) )?(\S+) ?\{$`)
 	nftRule    = regexp.MustCompile(`^(add|insert) rule (?:(ip|ip6|inet|arp|bridge|netdev) )?(\S+) (\S+) (?:(?:position|handle|index) \d+ )?(.+)$`)
+	nftSet     = regexp.MustCompile(`^set (\S+) \{$`)
 	nftHook    = regexp.MustCompile(`^type \w+ hook (\w+)\b`)
 	nftFlush   = regexp.MustCompile(`^flush ruleset\b`)
 	nftNoise   = regexp.MustCompile(`\bcounter(?: name "?\S+"?)?(?: packets \d+ bytes \d+)?|\bcomment "[^"]*"|\blog\b(?: (?:prefix "[^"]*"|level \w+|flags \w+(?: \w+)?|group \d+|snaplen \d+|queue-threshold \d+))*|\bxt match "comment"`)
@@ -56,6 +58,7 @@ func (p *nftParser) take(text, at string) {
 		switch {
 		case p.other > 0:
 			p.other--
+			p.named = ""
 		case p.chain != nil:
 			p.chain = nil
 		default:
@@ -64,6 +67,9 @@ func (p *nftParser) take(text, at string) {
 	case p.other > 0:
 		if strings.HasSuffix(text, "{") {
 			p.other++
+		}
+		if elements, are := strings.CutPrefix(text, "elements = "); are && p.named != "" {
+			p.set.elements(p.table+" "+p.named, elements)
 		}
 	case nftFlush.MatchString(text):
 		p.set.rules.Flushes = list(p.set.rules.Flushes, at)
@@ -79,13 +85,17 @@ func (p *nftParser) take(text, at string) {
 		p.chain = p.set.chain(table, m[3], at)
 	case strings.HasSuffix(text, "{"):
 		p.other++
+		if m := nftSet.FindStringSubmatch(text); m != nil && p.table != "" {
+			p.named = m[1]
+			p.set.elements(p.table+" "+p.named, "")
+		}
 	case nftRule.MatchString(text):
 		m := nftRule.FindStringSubmatch(text)
 		c := p.set.chain(family(m[2])+" "+m[3], m[4], at)
 		if m[1] == "insert" {
-			c.rules = append([]rule{nftRead(m[5], at)}, c.rules...)
+			c.rules = append(nftRules(m[5], at), c.rules...)
 		} else {
-			c.rules = append(c.rules, nftRead(m[5], at))
+			c.rules = append(c.rules, nftRules(m[5], at)...)
 		}
 	case p.chain != nil:
 		p.inChain(text, at)
@@ -94,14 +104,43 @@ func (p *nftParser) take(text, at string) {
 
 func (p *nftParser) inChain(text, at string) {
 	if m := nftHook.FindStringSubmatch(text); m != nil {
-		p.chain.hook = m[1]
+		p.chain.hook, p.chain.device = m[1], text
 		return
 	}
 	if policy, is := strings.CutPrefix(text, "policy "); is {
 		p.chain.policy, p.chain.policyAt = policy, at
 		return
 	}
-	p.chain.rules = append(p.chain.rules, nftRead(text, at))
+	p.chain.rules = append(p.chain.rules, nftRules(text, at)...)
+}
+
+// maxElements is the number of elements of a set that are kept: lists of blocked addresses can be long.
+const maxElements = 10_000
+
+// elements keeps the elements of a set. A set with too many of them is unknown.
+func (s *Set) elements(key, text string) {
+	delete(s.sets, key)
+	if items := splitItems(strings.Trim(text, "{ }")); len(items) <= maxElements && len(s.sets) < maxListed {
+		s.sets[key] = items
+	}
+}
+
+var nftMap = regexp.MustCompile(`^(.*) vmap \{([^}]*)\}$`)
+
+// nftRules returns a rule for each verdict of a map, or the one rule of other statements.
+func nftRules(text, at string) []rule {
+	m := nftMap.FindStringSubmatch(text)
+	if m == nil {
+		return []rule{nftRead(text, at)}
+	}
+	var all []rule
+	for _, item := range splitItems(m[2]) {
+		value, verdict, _ := strings.Cut(item, " : ")
+		r := nftRead(m[1]+" "+value+" "+verdict, at)
+		r.text = text
+		all = append(all, r)
+	}
+	return all
 }
 
 // nftRead splits a rule into its condition and its verdict.

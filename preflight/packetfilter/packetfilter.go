@@ -53,14 +53,17 @@ const (
 type Set struct {
 	chains     map[string]*chain
 	order      []string
+	sets       map[string][]string // elements of nft's named sets, by table and name
+	matchers   map[string]matcher  // by table and condition
+	clauses    []clause
 	statements int
 	steps      int
 	rules      Rules
 }
 
 type chain struct {
-	table, name, hook, policy, policyAt string
-	rules                               []rule
+	table, name, hook, device, policy, policyAt string
+	rules                                       []rule
 }
 
 type rule struct {
@@ -69,7 +72,9 @@ type rule struct {
 }
 
 // New returns an empty set.
-func New() *Set { return &Set{chains: map[string]*chain{}} }
+func New() *Set {
+	return &Set{chains: map[string]*chain{}, sets: map[string][]string{}, matchers: map[string]matcher{}, clauses: clauses()}
+}
 
 // full counts a statement, and reports whether there are too many.
 func (s *Set) full() bool {

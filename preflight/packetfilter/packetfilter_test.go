@@ -86,6 +86,7 @@ func TestManyJumps(t *testing.T) {
 func FuzzRules(f *testing.F) {
 	f.Add("table ip f { chain fw { type filter hook forward priority 0; ct state new drop; }; }")
 	f.Add("*filter\n:INPUT DROP [0:0]\n-A INPUT -g A\n-A A -j INPUT\n")
+	f.Add("table ip f {\nset s {\nelements = { 10.0.0.0/8, 1.2.3.4-1.2.3.9 }\n}\nchain c {\ntype filter hook input priority 0;\nip saddr != @s tcp dport vmap { 22 : accept, 6443 : drop }\n}\n}")
 	f.Fuzz(func(t *testing.T, text string) {
 		s := New()
 		s.NFT("/f", text)
@@ -94,6 +95,9 @@ func FuzzRules(f *testing.F) {
 			if !utf8.ValidString(b.Rule) || b.Hook == "" {
 				t.Errorf("%q gives %+v", text, b)
 			}
+		}
+		if end := s.End(node(6443, "tcp")); !utf8.ValidString(end.Rule) || end.Opens && end.Rule == "" {
+			t.Errorf("%q ends with %+v", text, end)
 		}
 	})
 }

@@ -1,0 +1,176 @@
+package join
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+const (
+	wayTimeout  = 5 * time.Second
+	wayAttempts = 3 // a packet gets lost, a load balancer follows its health checks
+	wayPause    = 2 * time.Second
+	udpWait     = 500 * time.Millisecond // for a message of ICMP
+)
+
+// wayError is a failure after the TCP connection was established.
+type wayError struct {
+	what string
+	err  error
+}
+
+func (e *wayError) Error() string { return e.what + ": " + e.err.Error() }
+
+func (e *wayError) Unwrap() error { return e.err }
+
+// try connects as the program of the node does, without a bound source address. Only a failure that
+// repeats counts.
+func (w way) try(ctx context.Context) (err error) {
+	for attempt := range wayAttempts {
+		if attempt > 0 {
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(wayPause):
+			}
+		}
+		if err = w.once(ctx); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (w way) once(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*wayTimeout)
+	defer cancel()
+	conn, err := (&net.Dialer{Timeout: wayTimeout}).DialContext(ctx, w.protocol, w.address)
+	if err == nil {
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(wayTimeout))
+		if w.protocol == "udp" {
+			err = udpRefused(conn)
+		}
+	}
+	if w.optional && errors.Is(err, syscall.ECONNREFUSED) {
+		return nil
+	}
+	if err != nil || !w.tls {
+		return plainError(err)
+	}
+	return w.overTLS(ctx, conn)
+}
+
+// udpRefused returns the error of a router or a firewall. Without one, nothing is known: a tunnel does
+// not answer.
+func udpRefused(conn net.Conn) error {
+	for range 2 { // the kernel reports the answer to the first packet at the second one
+		if _, err := conn.Write([]byte{0}); err != nil {
+			return err
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(udpWait))
+		_, err := conn.Read(make([]byte, 1))
+		if timeout, is := errors.AsType[net.Error](err); err != nil && (!is || !timeout.Timeout()) {
+			return err
+		}
+	}
+	return nil
+}
+
+// overTLS makes the handshake of the program, and a request if there is one. A server that requires a
+// certificate of the client may refuse this one: its own certificate has arrived before.
+func (w way) overTLS(ctx context.Context, conn net.Conn) error {
+	host, _, _ := net.SplitHostPort(w.address)
+	arrived := false
+	c := tls.Client(conn, &tls.Config{
+		ServerName: host, RootCAs: w.roots, MinVersion: tls.VersionTLS12,
+		InsecureSkipVerify: w.roots == nil, //nolint:gosec // nothing is sent; the names are compared below
+		VerifyConnection: func(s tls.ConnectionState) error {
+			if w.roots == nil {
+				if err := w.named(s.PeerCertificates[0], host); err != nil {
+					return err
+				}
+			}
+			arrived = true
+			return nil
+		},
+	})
+	err := c.HandshakeContext(ctx)
+	if invalid, is := errors.AsType[*tls.CertificateVerificationError](err); is {
+		if len(invalid.UnverifiedCertificates) > 0 {
+			err = fmt.Errorf("%w, subject %q, issuer %q", err, invalid.UnverifiedCertificates[0].Subject, invalid.UnverifiedCertificates[0].Issuer)
+		}
+		return &wayError{"another server answers, or a device on the way terminates TLS", err}
+	}
+	refused, is := errors.AsType[*net.OpError](err)
+	switch {
+	case is && refused.Op == "remote error" && arrived && w.roots == nil:
+		return nil
+	case err != nil:
+		return &wayError{"TCP connects, but the TLS handshake fails", plainError(err)}
+	case w.path == "":
+		return nil
+	}
+	request := fmt.Sprintf("GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: airgap\r\nConnection: close\r\n\r\n", w.path, w.address)
+	_, err = c.Write([]byte(request))
+	if err == nil {
+		var response *http.Response
+		if response, err = http.ReadResponse(bufio.NewReader(c), nil); err == nil {
+			return response.Body.Close() // each status is an answer of the program
+		}
+	}
+	return &wayError{"TLS connects, but the request fails", plainError(err)}
+}
+
+// named compares the names in a certificate whose CA this host does not have yet.
+func (w way) named(certificate *x509.Certificate, address string) error {
+	if certificate.VerifyHostname(address) == nil || certificate.VerifyHostname(w.host) == nil {
+		return nil
+	}
+	return &tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{certificate}, Err: fmt.Errorf("the certificate is not for %s or %s", w.host, address)}
+}
+
+// plainError names the cause without the addresses, which are known.
+func plainError(err error) error {
+	timeout, is := errors.AsType[net.Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case is && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return errNoAnswer
+	}
+	if number, is := errors.AsType[syscall.Errno](err); is {
+		return number
+	}
+	return err
+}
+
+var errNoAnswer = fmt.Errorf("no answer within %s, %d times", wayTimeout, wayAttempts)
+
+// owner is the team that can fix the failure.
+func (w way) owner(err error) string {
+	_, connected := errors.AsType[*wayError](err)
+	switch {
+	case w.host == "":
+		return "load balancer team"
+	case connected && errors.Is(err, syscall.ECONNRESET):
+		return "administrators of " + w.host + ", or network team"
+	case connected, errors.Is(err, errNoAnswer):
+		return "network team"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "administrators of " + w.host + ": the program does not run, or the firewall rejects this host"
+	case errors.Is(err, syscall.ENETUNREACH):
+		return "administrators of this host: it has no route"
+	case errors.Is(err, syscall.EPERM):
+		return "administrators of this host: its own packet filter blocks it"
+	default:
+		return "administrators of " + w.host + ": its firewall rejects this host; or network team"
+	}
+}

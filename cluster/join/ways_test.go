@@ -1,0 +1,219 @@
+package join
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/base32"
+	"io/fs"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"airgap.dev/airgap/cluster/sitetest"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm/jointoken"
+	"airgap.dev/airgap/kubeadm/kubetest"
+)
+
+// certificateOf returns a self-signed certificate for names, and its pool.
+func certificateOf(t *testing.T, names ...string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0]}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	}
+	for _, n := range names {
+		if ip := net.ParseIP(n); ip != nil {
+			form.IPAddresses = append(form.IPAddresses, ip)
+		} else {
+			form.DNSNames = append(form.DNSNames, n)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	require.NoError(t, err)
+	leaf, err := x509.ParseCertificate(der)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}
+
+// served answers each connection at an address of this machine until the test ends.
+func served(t *testing.T, answer func(net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				answer(conn)
+			}()
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// TestWay: the real program passes, and each failure has its error and its owner.
+func TestWay(t *testing.T) {
+	certificate, roots := certificateOf(t, "127.0.0.1", "cp1")
+	_, otherRoots := certificateOf(t, "127.0.0.1")
+	foreign, _ := certificateOf(t, "firewall.bank.example")
+	over := func(c tls.Config) string {
+		return served(t, func(conn net.Conn) {
+			s := tls.Server(conn, &c)
+			if s.Handshake() == nil {
+				_, _ = s.Read(make([]byte, 1024))
+				_, _ = s.Write([]byte("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"))
+			}
+		})
+	}
+	plain := tls.Config{Certificates: []tls.Certificate{certificate}}
+	mutual := tls.Config{Certificates: plain.Certificates, ClientAuth: tls.RequireAnyClientCert}
+	older := tls.Config{Certificates: plain.Certificates, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
+	free := served(t, func(net.Conn) {})
+	none := "127.0.0.1:1" // no program listens on tcpmux
+	for name, tc := range map[string]struct {
+		way   way
+		says  string // "" for an answer
+		owner string
+	}{
+		"an API server":                  {way{host: "cp1", address: over(plain), tls: true, roots: roots, path: "/livez"}, "", ""},
+		"etcd":                           {way{host: "cp1", address: over(mutual), tls: true}, "", ""},
+		"etcd with TLS 1.2":              {way{host: "cp1", address: over(older), tls: true}, "", ""},
+		"a kubelet":                      {way{host: "cp1", address: over(plain), tls: true}, "", ""},
+		"BIRD":                           {way{host: "cp1", address: free, optional: true}, "", ""},
+		"no Typha on this node":          {way{host: "cp1", address: none, optional: true}, "", ""},
+		"a tunnel":                       {way{host: "cp1", address: none, protocol: "udp", optional: true}, "", ""},
+		"no program":                     {way{host: "cp1", address: none, tls: true}, "connection refused", "administrators of cp1: the program does not run"},
+		"no program behind the balancer": {way{address: none, tls: true}, "connection refused", "load balancer team"},
+		"TLS that a device terminates":   {way{host: "cp1", address: over(plain), tls: true, roots: otherRoots, path: "/livez"}, "a device on the way terminates TLS", "network team"},
+		"etcd's TLS that a device replaces": {
+			way{host: "cp1", address: over(tls.Config{Certificates: []tls.Certificate{foreign}}), tls: true}, `the certificate is not for cp1 or 127.0.0.1, subject "CN=firewall.bank`, "network team",
+		},
+		"a device that resets": {way{host: "cp1", address: served(t, func(c net.Conn) {
+			if tcp, is := c.(*net.TCPConn); is {
+				_ = tcp.SetLinger(0)
+			}
+		}), tls: true}, "TCP connects, but the TLS handshake fails", "administrators of cp1, or network team"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if tc.way.protocol == "" {
+				tc.way.protocol = "tcp"
+			}
+			tc.way.program = "program"
+			lost := tryAll(t.Context(), []way{tc.way})
+			if tc.says == "" {
+				assert.Empty(t, lost)
+			} else if assert.Len(t, lost, 1) {
+				assert.Contains(t, lost[0], tc.says)
+				assert.Contains(t, lost[0], "(owner: "+tc.owner)
+			}
+		})
+	}
+}
+
+// candidateAt is a host w2 that joins the cluster of an API server with the nodes m1 and w1.
+func candidateAt(t *testing.T, api *kubetest.API, role config.Role) (*Candidate, *hosttest.Fake) {
+	t.Helper()
+	s := sitetest.SettingsSite(t, "")
+	s.Config.Nodes[0].Name, s.Config.Nodes[1].Address = "m1", "127.9.9.9"
+	s.Node = config.Node{Name: "w2", Address: "127.9.9.8", Roles: []config.Role{role}}
+	s.Config.Nodes = append(s.Config.Nodes, s.Node)
+	f, m := hosttest.New(t)
+	s.Machine.Machine = m
+	pin := sha256.Sum256(api.Certificate().RawSubjectPublicKeyInfo)
+	token := "abcdef.0123456789abcdef." + strings.ToLower(base32.StdEncoding.EncodeToString(pin[:10]))
+	return &Candidate{
+		Site: s, options: Options{Console: &ui.Terminal{In: strings.NewReader(token + "\n"), Err: &strings.Builder{}}},
+		Hub: &Server{CA: []byte(api.CA()), Material: jointoken.JoinMaterial{APIServer: api.Listener.Addr().String(), CA: api.CA()}},
+	}, f
+}
+
+// TestJoinProvesItsWayFirst: a program that does not answer stops the join before the host changes.
+func TestJoinProvesItsWayFirst(t *testing.T) {
+	api := kubetest.NewAPI(t)
+	api.Ready = 1
+	c, f := candidateAt(t, api, config.Worker)
+	before := filesOf(t, f)
+	_, err := c.admit(t.Context())
+	require.ErrorContains(t, err, "check ports-reach: this host does not reach programs that it needs as a node")
+	assert.ErrorContains(t, err, "kubelet on w1 (127.9.9.9), TCP 10250: connection refused (owner: administrators of w1")
+	assert.Equal(t, before, filesOf(t, f), "the host has changed")
+	assert.Empty(t, f.Calls, "a command has run")
+	assert.Equal(t, 1, api.Burnt, "the token was only tried, in a dry run")
+
+	api.Ready = 1
+	c, _ = candidateAt(t, api, config.Worker)
+	c.options.Skip = []string{"ports-reach"}
+	_, err = c.admit(t.Context())
+	assert.NotContains(t, err.Error(), "ports-reach", "it was skipped on request")
+}
+
+func filesOf(t *testing.T, f *hosttest.Fake) (all []string) {
+	t.Helper()
+	require.NoError(t, fs.WalkDir(f.FS(), ".", func(name string, _ fs.DirEntry, err error) error {
+		all = append(all, name)
+		return err
+	}))
+	return all
+}
+
+// TestWays: a worker needs neither etcd nor nodes that have not joined; a control-plane host needs etcd.
+func TestWays(t *testing.T) {
+	api := kubetest.NewAPI(t)
+	for role, etcd := range map[config.Role]bool{config.Worker: false, config.ControlPlane: true} {
+		c, _ := candidateAt(t, api, role)
+		c.Site.Config.Kubernetes.ControlPlaneEndpoint = "k8s.bank.example:6443"
+		ways, err := c.ways(c.Site.Config.Nodes[:2])
+		require.NoError(t, err)
+		var text strings.Builder
+		for _, w := range ways {
+			text.WriteString(w.String() + "\n")
+		}
+		assert.Contains(t, text.String(), "kube-apiserver at 127.0.0.1, TCP")
+		assert.Contains(t, text.String(), "kube-apiserver on m1 (192.0.2.11), TCP 6443\n")
+		assert.Contains(t, text.String(), "registry on m1 (192.0.2.11), TCP 5000\n")
+		assert.Contains(t, text.String(), "kubelet on w1 (127.9.9.9), TCP 10250\nVXLAN on w1 (127.9.9.9), UDP 8472\n")
+		assert.Equal(t, etcd, strings.Contains(text.String(), "etcd peers on m1 (192.0.2.11), TCP 2380\n"), "%s:\n%s", role, &text)
+		assert.NotContains(t, text.String(), "on w2")
+		assert.NotContains(t, text.String(), "health")
+	}
+}
+
+// TestRunning: only Ready nodes are tried, and only some of many workers.
+func TestRunning(t *testing.T) {
+	api := kubetest.NewAPI(t)
+	c, _ := candidateAt(t, api, config.Worker)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL, TLSClientConfig: rest.TLSClientConfig{CAData: []byte(api.CA())}})
+	require.NoError(t, err)
+	nodes, err := c.running(t.Context(), client)
+	require.NoError(t, err)
+	assert.Empty(t, nodes, "w1 is not Ready, and m1 does not exist")
+	api.Ready = 1
+	nodes, err = c.running(t.Context(), client)
+	require.NoError(t, err)
+	assert.Len(t, nodes, 1)
+}
