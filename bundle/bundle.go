@@ -81,6 +81,7 @@ type Lock struct {
 	Addons       []Addon             `json:"addons,omitempty"`       // in the order of installation
 	Manifests    []Source            `json:"manifests,omitempty"`    // URLs that were read only for their images
 	Storage      map[string][]string `json:"storage,omitempty"`      // objects that need a client of the nodes for volumes, by client: "nfs"
+	BGPPeers     []string            `json:"bgpPeers,omitempty"`     // Calico's BGPPeers: the site's routers that learn the pods' addresses
 }
 
 // Image is one image reference as in upstream, always with its host:

@@ -113,7 +113,9 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	return preflight.RunCrossHost(ctx, resultsBetween(s.Config, m, can), s.Config.Preflight, time.Now().UTC(), choice)
+	results := resultsBetween(s.Config, m, can)
+	judgePeers(results, s.Config, m, s.Index.Lock.BGPPeers)
+	return preflight.RunCrossHost(ctx, results, s.Config.Preflight, time.Now().UTC(), choice)
 }
 
 // CanChoose returns the encapsulations that airgap can choose for the pod network. An existing cluster keeps its own.
@@ -178,7 +180,7 @@ func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) (prefl
 	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
 	result, port, mtu := encapsulation(c, m, can, needs)
 	needs.VXLAN, needs.MTU = port, mtu
-	needs.Routed = port == 0 && !c.Network.Calico.BGP || c.Network.Encapsulation == cni.CrossSubnet
+	needs.Routed = port == 0 || c.Network.Encapsulation == cni.CrossSubnet
 	return result, needs
 }
 
@@ -199,13 +201,13 @@ func encapsulation(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options, 
 }
 
 // withoutTunnel returns the result for a network without a tunnel. The routes of flannel and Cilium reach only hosts
-// in the same network. With BGP, the site's routers know the routes.
+// in the same network. With BGP, the site's routers can learn the routes: judgePeers.
 func withoutTunnel(c *config.Cluster, m *netprobe.Matrix) preflight.Result {
 	switch {
-	case c.Network.Calico.BGP:
-		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; the site's routers learn the pods' addresses through BGP"}
 	case m.OneNetwork:
 		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; all hosts are in one network"}
+	case c.Network.Calico.BGP:
+		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; the site's routers learn the pods' addresses through BGP"}
 	default:
 		return preflight.Result{Status: preflight.Fail, Found: "no tunnel, and the routers between the hosts do not know the pods' addresses", Want: "all hosts in one network",
 			Fix: "set network.encapsulation: vxlan in airgap.yaml and create the bundle again"}
