@@ -36,7 +36,7 @@ func ProbePlan(c *config.Cluster) (netprobe.Plan, error) {
 		if err != nil {
 			return plan, fmt.Errorf("plan the measurement between hosts: address of %s: %w", n.Name, err)
 		}
-		plan.Hosts = append(plan.Hosts, netprobe.Host{Name: n.Name, Address: address, ControlPlane: n.Has(config.ControlPlane)})
+		plan.Hosts = append(plan.Hosts, netprobe.Host{Name: n.Name, Address: address, ControlPlane: n.Has(config.ControlPlane), Rack: n.Rack})
 	}
 	return plan, plan.Validate()
 }
@@ -261,7 +261,9 @@ func measuredPairs(m *netprobe.Matrix) string {
 	if m.Tried == m.Of {
 		return fmt.Sprintf("%d hosts, each with all others", len(m.Hosts))
 	}
-	return fmt.Sprintf("%d hosts, %d of the %d directions between them: each host with %d others, spread over the list", len(m.Hosts), m.Tried, m.Of, m.Tried/max(1, len(m.Hosts)))
+	pairs, tested := m.Racks()
+	return fmt.Sprintf("%d hosts, %d of the %d directions between them: each host with %d others, spread over the racks or subnets (%d of %d pairs of them)",
+		len(m.Hosts), m.Tried, m.Of, m.Tried/max(1, len(m.Hosts)), tested, pairs)
 }
 
 func balanced(c *config.Cluster, m *netprobe.Matrix) string {

@@ -66,6 +66,7 @@ func TestProblems(t *testing.T) {
 		"gpu, no worker":      {"[worker]", "[gpu]", []string{"nodes[1].roles", "worker too"}},
 		"string for a list":   {"[worker]", "worker", []string{"airgap.yaml:18:12:", "nodes[1].roles", "want array, got string"}},
 		"missing field":       {"    address: 10.0.0.12\n", "", []string{"airgap.yaml:16:5:", "nodes[1].address: missing"}},
+		"long rack":           {"10.0.0.12", "10.0.0.12\n    rack: " + strings.Repeat("r", 64), []string{"airgap.yaml:18:11:", "nodes[1].rack", "63"}},
 		"bad address":         {"10.0.0.12", "10.0.0.512", []string{"airgap.yaml:17:14:", "nodes[1].address", "10.0.0.512", "IPv4"}},
 		"duplicate name":      {"name: w1", "name: cp1", []string{"airgap.yaml:16:11:", "nodes[1].name", "Duplicate"}},
 		"duplicate key":       {"kind: Cluster\n", "kind: Cluster\nkind: Cluster\n", []string{"airgap.yaml:3:1:", "kind", "written twice", "line 2"}},
