@@ -67,7 +67,7 @@ func Checks() []Check {
 		diskSpace, inodes, fsType, xfsType, mountNoexec, tmpNoexec, hidePID, dataLinks, bootMounts, parentDirs, multipath, etcdSync, usbMedia, usbStorage, fileScans,
 		selinux, fapolicyd, firewalld, fips, auditd, antivirus, umask, foreignUnits, programPath, serviceRules, logins, passwords, limits, inotify, userNamespaces,
 		ipv6, networkManager, nmCloudSetup, nodeIP, defaultRoute, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride,
-		rpFilter, arpSysctl, conntrack, nftForeign, segmentation, podPath, iptablesBackend, proxyEnv, resolvConf, portsFree, localPorts,
+		rpFilter, arpSysctl, conntrack, nftForeign, segmentation, podPath, iptablesBackend, proxyEnv, resolvConf, nameServers, endpointName, portsFree, localPorts,
 		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, requiredTools, storageClients,
 		gpuPresent, gpuBAR, gpuNouveau, secureBoot, gpuKernelDevel, gpuForeign, gpuDriver, gpuFabric,
 		packages,

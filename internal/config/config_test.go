@@ -100,6 +100,8 @@ func TestProblems(t *testing.T) {
 		"a NodePort":          {"port: 5000", "port: 30500", []string{"registry.port", "30000-32767/tcp", "Services"}},
 		"the pods' NodePort":  {"network:\n", "network:\n  port: 30500\n", []string{"network.port", "30000-32767/udp", "Services"}},
 		"network, unknown":    {"  encapsulation: vxlan\n", "  calico: {colour: red}\n", []string{"network.calico.colour: unknown field", "dataplane"}},
+		"network, no range":   {"  encapsulation: vxlan\n", "  siteRanges: [10.20.0.0/16, 10.20.0.1/8]\n", []string{"airgap.yaml:25:30:", "network.siteRanges[1]", "CIDR of a network"}},
+		"network, its range":  {"  encapsulation: vxlan\n", "  siteRanges: [10.0.0.0/8]\n", []string{"airgap.yaml:25:16:", "network.siteRanges[0]", "overlaps kubernetes.podSubnet 10.244.0.0/16"}},
 		"network, IP-in-IP":   {"encapsulation: vxlan", "encapsulation: ipip", []string{"network.encapsulation", "want one of auto, vxlan, crosssubnet, native", "ipip"}},
 		"network, not its":    {"plugin: flannel\n  encapsulation: vxlan", "plugin: flannel\n  encapsulation: crosssubnet", []string{"network.encapsulation", "crosssubnet", "vxlan"}},
 		"network, not read":   {"plugin: flannel\n", "plugin: cilium\n  calico: {bgp: true}\n", []string{"network.calico", "it does not use this section"}},

@@ -21,6 +21,8 @@ type Asked struct {
 
 	PodPath PodPath
 
+	NameServers NameAnswers
+
 	// EndpointInUse is true if an API server already answers at Want.NewEndpoint.
 	EndpointInUse bool
 }
