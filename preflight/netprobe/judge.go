@@ -56,6 +56,9 @@ type Matrix struct {
 	// VIPs are the tests of the load balancer, by host; nil without a load balancer, or if a
 	// control-plane host already has an API server.
 	VIPs map[int]*VIP `json:"vips,omitempty"`
+	// Claims are the addresses that other devices use, too.
+	Claims []HostClaim `json:"claims,omitempty"`
+	cards  []card
 	// OneNetwork is true if all hosts are in the network of every host's interface, without a router
 	// between them.
 	OneNetwork bool     `json:"oneNetwork"`
@@ -115,6 +118,7 @@ func Judge(reports []*Report) (*Matrix, error) {
 	}
 	m.Duplicates = duplicates(by)
 	m.VIPs = vips(by)
+	m.Claims, m.cards = claims(by), cards(by)
 	return m, nil
 }
 

@@ -29,6 +29,8 @@ type Report struct {
 
 	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
 
+	Claims []Claim `json:"claims,omitempty"`
+
 	mu sync.Mutex
 }
 
