@@ -177,7 +177,7 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options)
 // NeedsOf returns the cluster's requirements of the network, and the result of the check encapsulation. If
 // airgap.yaml does not set the encapsulation, the measurement selects it.
 func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) (preflight.Result, netprobe.Needs) {
-	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall}
+	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall, Tunnel: cni.Tunnel(c.Network), SoftChecksums: c.HostSettings.TunnelChecksum == settings.SoftwareChecksum}
 	result, port, mtu := encapsulation(c, m, can, needs)
 	needs.VXLAN, needs.MTU = port, mtu
 	needs.Routed = port == 0 || c.Network.Encapsulation == cni.CrossSubnet

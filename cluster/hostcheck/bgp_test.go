@@ -48,6 +48,15 @@ func TestNativeNeedsPods(t *testing.T) {
 	}
 }
 
+// TestTunnelOfPlugin: the remedy for wrong checksums names the interface that the plugin creates.
+func TestTunnelOfPlugin(t *testing.T) {
+	for plugin, want := range map[string]string{cni.Flannel: "flannel.1", cni.Calico: "vxlan.calico", cni.Cilium: "cilium_vxlan"} {
+		c := &config.Cluster{Network: cni.Config{Plugin: plugin, Encapsulation: cni.VXLAN, Port: 8472}}
+		_, needs := NeedsOf(c, &netprobe.Matrix{}, netprobe.Options{Ports: []int{8472}})
+		assert.Equal(t, want, needs.Tunnel)
+	}
+}
+
 // TestRoutersNeedPeers: routers between hosts learn the pods' addresses only as BGP peers.
 func TestRoutersNeedPeers(t *testing.T) {
 	for name, test := range map[string]struct {
