@@ -32,8 +32,9 @@ func TestChecksOfNameServers(t *testing.T) {
 	inFile := &facts.Facts{Hosts: []facts.HostsEntry{{Address: "10.0.0.5", Names: []string{"api", name}}}}
 	runChecks(t, []checkTest{
 		{"all answer", nameServers, answers(facts.NameServer{Address: "10.0.0.53"}, facts.NameServer{Address: "10.0.1.53"}), Want{}, Pass, "10.0.0.53, 10.0.1.53"},
-		{"one is dead", nameServers, answers(facts.NameServer{Address: "10.0.0.53"}, facts.NameServer{Address: "10.0.1.53", UDP: none, TCP: none}), Want{}, Warn, "10.0.1.53: no answer, neither by UDP nor by TCP"},
-		{"one without TCP", nameServers, answers(facts.NameServer{Address: "10.0.0.53", TCP: none}), Want{}, Warn, "10.0.0.53: no answer by TCP; it answers by UDP"},
+		{"one is dead", nameServers, answers(facts.NameServer{Address: "10.0.0.53"}, facts.NameServer{Address: "10.0.1.53", UDP: none, TCP: none}), Want{},
+			Warn, "10.0.1.53: no answer, neither by UDP nor by TCP"},
+		{"one without TCP", nameServers, answers(facts.NameServer{Address: "10.0.0.53", TCP: none}), Want{}, Warn, "no answer by TCP; it answers by UDP"},
 		{"one without UDP", nameServers, answers(facts.NameServer{Address: "10.0.0.53", UDP: none}), Want{}, Warn, "by UDP; it answers by TCP"},
 		{"different errors", nameServers, answers(facts.NameServer{Address: "10.0.0.53", UDP: none, TCP: "connection refused"}), Want{}, Warn, "no answer by UDP, connection refused by TCP"},
 		{"one refuses", nameServers, answers(facts.NameServer{Address: "10.0.0.53", Refuses: true}), Want{}, Warn, "refuses every question"},

@@ -41,7 +41,8 @@ func TestChecksOfPolicyRouting(t *testing.T) {
 		{"the node's card in a VRF", policyRouting, in(0, "mgmt"), want, Warn, "eth0 with the node's address 10.0.0.11 is in the VRF mgmt"},
 		{"another card in a VRF", policyRouting, in(1, "mgmt"), want, Pass, "eth1 is in the VRF mgmt"},
 		{"a bond", policyRouting, in(0, "bond0"), want, Pass, "only the main table"},
-		{"pods leave by the node's card", defaultRoute, &facts.Facts{Links: host().Links, Routes: []facts.Route{{To: prefix("0.0.0.0/0"), Gateway: "10.0.0.1", Device: "eth0"}}}, want, Pass, "10.0.0.1 eth0"},
+		{"pods leave by the node's card", defaultRoute, &facts.Facts{Links: host().Links, Routes: []facts.Route{{To: prefix("0.0.0.0/0"), Gateway: "10.0.0.1", Device: "eth0"}}},
+			want, Pass, "10.0.0.1 eth0"},
 		{"pods leave by another card", defaultRoute, &facts.Facts{Links: host().Links, Routes: []facts.Route{{To: prefix("0.0.0.0/0"), Gateway: "10.0.1.1", Device: "eth1"}}}, want, Pass,
 			"other systems see packets of pods from 10.0.1.11 (eth1), not from 10.0.0.11"},
 	})

@@ -52,7 +52,7 @@ func TestNativeNeedsPods(t *testing.T) {
 func TestTunnelOfPlugin(t *testing.T) {
 	for plugin, want := range map[string]string{cni.Flannel: "flannel.1", cni.Calico: "vxlan.calico", cni.Cilium: "cilium_vxlan"} {
 		c := &config.Cluster{Network: cni.Config{Plugin: plugin, Encapsulation: cni.VXLAN, Port: 8472}}
-		_, needs := NeedsOf(c, &netprobe.Matrix{}, netprobe.Options{Ports: []int{8472}})
+		_, needs := NeedsOf(c, &netprobe.Matrix{Hosts: []netprobe.Host{{Name: "a"}, {Name: "b"}}}, netprobe.Options{Ports: []int{8472}})
 		assert.Equal(t, want, needs.Tunnel)
 	}
 }
