@@ -27,7 +27,7 @@ type Config struct {
 	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535" jsonschema_description:"UDP port of VXLAN between nodes. With encapsulation auto it is the first port to try. Default: 8472, and 4789 for calico. On vSphere use 8472 without NSX and 4789 with NSX: ESXi 8.0U2 drops other ports."`
 	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"MTU of the network between the nodes, in bytes. airgap subtracts 50 bytes for VXLAN. 0 means the MTU of the interface."`
 	// SiteRanges are networks that no node has a route to except the default one.
-	SiteRanges []string `yaml:"siteRanges,omitempty" json:"siteRanges,omitempty" jsonschema:"example=10.20.0.0/16" jsonschema_description:"Networks of the site behind the default gateway that nodes or pods connect to, as CIDR: branches, data centers, Harbor. They must not overlap kubernetes.podSubnet and serviceSubnet."`
+	SiteRanges []string `yaml:"siteRanges,omitempty" json:"siteRanges,omitempty" jsonschema_description:"Networks of the site behind the default gateway that nodes or pods connect to, as CIDR such as 10.20.0.0/16: branches, data centers, Harbor. They must not overlap kubernetes.podSubnet and serviceSubnet."`
 
 	Calico CalicoConfig `yaml:"calico,omitempty" json:"calico,omitzero" jsonschema_description:"Settings for calico only."`
 	Cilium CiliumConfig `yaml:"cilium,omitempty" json:"cilium,omitzero" jsonschema_description:"Settings for cilium only."`
