@@ -42,8 +42,9 @@ var allowed = map[string][]string{
 	"preflight/packetfilter": {},
 	"preflight/facts": {"gpu/nvml", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/auditrules", "preflight/packetfilter",
 		"preflight/replay", "preflight/unitfile"},
-	"preflight/podpath":  {"internal/await", "preflight/facts", "preflight/packetfilter"},
-	"preflight/unitfile": {},
+	"preflight/nameservers": {"preflight/facts"},
+	"preflight/podpath":     {"internal/await", "preflight/facts", "preflight/packetfilter"},
+	"preflight/unitfile":    {},
 
 	"preflight/netprobe": {"preflight/packetfilter"}, // the command passes the data of the hosts
 	"kubeadm": {"internal/await", "internal/overlay", "internal/settings", "kubeadm/drain", "kubeadm/encryption", "kubeadm/etcd", "kubeadm/phases", "kubeadm/jointoken",
@@ -82,7 +83,7 @@ var allowed = map[string][]string{
 	"cluster/report":        {"cluster/site"},
 	"cluster/nodesteps":     {"cluster/report", "cluster/site"},
 	"cluster/detach":        {},
-	"cluster/hostcheck":     {"cluster/detach", "cluster/nodesteps", "cluster/site", "preflight/podpath"},
+	"cluster/hostcheck":     {"cluster/detach", "cluster/nodesteps", "cluster/site", "preflight/nameservers", "preflight/podpath"},
 	"cluster/certs":         {"cluster/hostcheck", "cluster/site"},
 	"cluster/compliance":    {"cluster/hostcheck", "cluster/site"},
 	"cluster/measure":       {"cluster/hostcheck", "cluster/site"},

@@ -81,6 +81,7 @@ type Lock struct {
 	Addons       []Addon             `json:"addons,omitempty"`       // in the order of installation
 	Manifests    []Source            `json:"manifests,omitempty"`    // URLs that were read only for their images
 	Storage      map[string][]string `json:"storage,omitempty"`      // objects that need a client of the nodes for volumes, by client: "nfs"
+	BGPPeers     []string            `json:"bgpPeers,omitempty"`     // Calico's BGPPeers: the site's routers that learn the pods' addresses
 }
 
 // Image is one image reference as in upstream, always with its host:
@@ -89,8 +90,7 @@ type Image struct {
 	Name     string   `json:"name"`
 	Digest   string   `json:"digest"` // sha256:… of the index or manifest that Name points to
 	NeededBy []string `json:"neededBy"`
-	// LooksLike: no pod is known to pull it. The text in NeededBy looks like an image, and
-	// its registry has it.
+	// LooksLike: no pod is known to pull it. The text in NeededBy looks like it, and its registry has it.
 	LooksLike bool `json:"looksLike,omitempty"`
 	// Blobs are all blobs of the image in the bundle: the index and the manifest of the
 	// platform without changes, its configuration and layers. The first blob has the digest

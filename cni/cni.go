@@ -66,6 +66,9 @@ func AllTraces() Traces {
 // one interface per pod.
 func Links(config Config) []string { return config.plugin().traces().Links }
 
+// Tunnel returns the name of the configured plugin's VXLAN interface.
+func Tunnel(config Config) string { return config.plugin().traces().Links[0] }
+
 // Ports returns the ports on which the plugin's programs listen on every node.
 func Ports(config Config) []Port { return config.plugin().ports(config.settled()) }
 

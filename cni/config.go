@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"net/netip"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,6 +26,8 @@ type Config struct {
 	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"Encapsulation of pod packets between nodes. vxlan: VXLAN. crosssubnet: VXLAN between subnets only (calico). native: no encapsulation (calico with bgp; flannel and cilium if all nodes are in one layer-2 network). auto: chosen from the measurement between the servers. It is VXLAN, on another port than network.port if only that port passes, and native only if no tunnel passes. airgap install measures through SSH. Without SSH, run airgap netprobe listen first; it stores its choice on the first server. Without a measurement, auto is VXLAN on network.port. airgap never uses IP-in-IP."`
 	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535" jsonschema_description:"UDP port of VXLAN between nodes. With encapsulation auto it is the first port to try. Default: 8472, and 4789 for calico. On vSphere use 8472 without NSX and 4789 with NSX: ESXi 8.0U2 drops other ports."`
 	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"MTU of the network between the nodes, in bytes. airgap subtracts 50 bytes for VXLAN. 0 means the MTU of the interface."`
+	// SiteRanges are networks that no node has a route to except the default one.
+	SiteRanges []string `yaml:"siteRanges,omitempty" json:"siteRanges,omitempty" jsonschema_description:"Networks of the site behind the default gateway that nodes or pods connect to, as CIDR such as 10.20.0.0/16: branches, data centers, Harbor. They must not overlap kubernetes.podSubnet and serviceSubnet."`
 
 	Calico CalicoConfig `yaml:"calico,omitempty" json:"calico,omitzero" jsonschema_description:"Settings for calico only."`
 	Cilium CiliumConfig `yaml:"cilium,omitempty" json:"cilium,omitzero" jsonschema_description:"Settings for cilium only."`
@@ -62,6 +65,11 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	}
 	if c.Port < 1 || c.Port > 65535 {
 		problems = append(problems, field.Invalid(at.Child("port"), c.Port, "must be a UDP port, 1 to 65535"))
+	}
+	for i, text := range c.SiteRanges {
+		if p, err := netip.ParsePrefix(text); err != nil || p != p.Masked() || p.Bits() == 0 {
+			problems = append(problems, field.Invalid(at.Child("siteRanges").Index(i), text, "must be the CIDR of a network, such as 10.20.0.0/16"))
+		}
 	}
 	if c.MTU != 0 && (c.MTU < smallestMTU || c.MTU > largestMTU) {
 		problems = append(problems, field.Invalid(at.Child("mtu"), c.MTU, "must be 0 (the interface's MTU) or 1280 to 65535 bytes"))

@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
@@ -10,7 +11,7 @@ import (
 func TestDefaultsAreValid(t *testing.T) {
 	var c Config
 	c.Default()
-	if want := (Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472}); c != want {
+	if want := (Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472}); !reflect.DeepEqual(c, want) {
 		t.Errorf("defaults are %+v, want %+v", c, want)
 	}
 	if problems := c.Validate(field.NewPath("network")); len(problems) > 0 {
@@ -32,6 +33,8 @@ func TestValidate(t *testing.T) {
 		{"all values invalid", Config{Plugin: "weave", Encapsulation: "ipip", Port: 70000, MTU: 100}, []string{"network.plugin", "network.encapsulation", "network.port", "network.mtu"}},
 		{"NSX's port", Config{Plugin: Flannel, Encapsulation: VXLAN, Port: 4789}, nil},
 		{"jumbo frames", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, MTU: 9000}, nil},
+		{"ranges of the site", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, SiteRanges: []string{"10.20.0.0/16", "192.168.7.0/24"}}, nil},
+		{"no range", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, SiteRanges: []string{"10.20.0.1/16", "0.0.0.0/0"}}, []string{"network.siteRanges[0]", "network.siteRanges[1]"}},
 		{"no IP-in-IP", Config{Plugin: Flannel, Encapsulation: "ipip", Port: 8472}, []string{"network.encapsulation"}},
 		{"flannel, native", Config{Plugin: Flannel, Encapsulation: Native, Port: 8472}, nil},
 		{"a section of another plugin", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, Calico: CalicoConfig{BGP: true}}, []string{"network.calico"}},

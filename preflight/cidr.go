@@ -96,12 +96,31 @@ func usedRanges(f *facts.Facts, w *Want) []usedRange {
 		used = addAddress(used, s, "the name server")
 	}
 	for _, s := range f.Time.Servers {
-		used = addAddress(used, s, "the time server")
+		used = addHost(used, f, s, "the time server")
 	}
 	for _, a := range w.OtherAddresses {
-		used = addAddress(used, a, "the address")
+		used = addHost(used, f, a, "the address")
 	}
-	return addAddress(used, registryHost(w.SiteRegistry), "the site registry")
+	for _, text := range w.SiteRanges {
+		if prefix, err := netip.ParsePrefix(text); err == nil {
+			used = append(used, usedRange{prefix, "network.siteRanges"})
+		}
+	}
+	return addHost(used, f, registryHost(w.SiteRegistry), "the site registry")
+}
+
+// SiteNames are the names of the site's systems that pods and nodes connect to. Their addresses must
+// not be in the cluster's subnets.
+func (w *Want) SiteNames(f *facts.Facts) []string {
+	return slices.Concat([]string{w.EndpointHost}, w.OtherAddresses, []string{registryHost(w.SiteRegistry)}, f.Time.Servers)
+}
+
+// addHost adds an address, or the addresses of a name as far as this host knows them.
+func addHost(used []usedRange, f *facts.Facts, host, by string) []usedRange {
+	for _, a := range f.Lookup(host) {
+		used = addAddress(used, a.String(), by+" "+host)
+	}
+	return addAddress(used, host, by)
 }
 
 // registryHost is HOST of HOST[:PORT]/PROJECT.
@@ -115,7 +134,7 @@ func registryHost(address string) string {
 
 func addAddress(used []usedRange, text, by string) []usedRange {
 	address, err := netip.ParseAddr(text)
-	if err != nil { // a host name: its address is not known here
+	if err != nil { // a host name
 		return used
 	}
 	return append(used, usedRange{netip.PrefixFrom(address, address.BitLen()), by})

@@ -35,6 +35,7 @@ type Want struct {
 	Nodes          int    // number of nodes in the cluster
 	PodSubnet      string // CIDR; two with a comma for dual stack
 	ServiceSubnet  string
+	SiteRanges     []string // of the site behind the default gateway, CIDRs: not in the subnets
 	OtherAddresses []string // of the cluster's hosts and the load balancer, IPs or names: not in the subnets, and not behind a proxy
 
 	Network cni.Needs    // requirements of the pod network
@@ -94,6 +95,9 @@ type Want struct {
 
 	// NewEndpoint is the control-plane endpoint, HOST:PORT, if this host starts a new cluster; else "".
 	NewEndpoint string
+
+	// EndpointHost is the name or address in controlPlaneEndpoint.
+	EndpointHost string
 
 	// SiteRegistry is the existing registry of the site, HOST[:PORT]/PROJECT; "" if the cluster has
 	// its own registries.

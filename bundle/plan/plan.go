@@ -79,6 +79,7 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 		return nil, trustChanged(runtimeConflict(c, err))
 	}
 	result.Lock.Storage = storageNeeds(result.Sets)
+	result.Lock.BGPPeers = bgpPeers(result.Sets)
 	missing, err := missingClients(c, surveyed, result.Lock)
 	if err != nil {
 		return nil, err

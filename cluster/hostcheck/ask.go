@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/facts"
+	"airgap.dev/airgap/preflight/nameservers"
 	"airgap.dev/airgap/preflight/podpath"
 )
 
@@ -28,6 +30,9 @@ func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.
 	}
 	if choice.Judges("etcd-fsync", w) {
 		asked.EtcdDisk, asked.EtcdDiskOutcome = measureDisk(ctx, facts.EtcdDir)
+	}
+	if choice.Judges("name-servers", w) || choice.Judges("endpoint-name", w) || choice.Judges("cidr-overlap", w) {
+		asked.NameServers = nameservers.Ask(ctx, nameserverQuery(w, f))
 	}
 	if choice.Judges("pod-path", w) && !w.Managed {
 		asked.PodPath = podpath.Try(ctx, host.Local{}, ipv4Of(w.PodSubnet), ipv4Of(w.ServiceSubnet))
@@ -46,6 +51,13 @@ func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.
 		asked.Transaction = facts.OutcomeOf(dry(ctx))
 	}
 	return asked
+}
+
+// nameserverQuery asks the servers of the host, and those behind systemd-resolved, for the names of the site.
+func nameserverQuery(w *preflight.Want, f *facts.Facts) nameservers.Query {
+	return nameservers.Query{
+		Servers: slices.Concat(f.Resolv.Nameservers, f.Resolv.Upstream), Search: f.Resolv.Search, Names: w.SiteNames(f),
+	}
 }
 
 // ipv4Of is the IPv4 network of a list of subnets; the zero value if it has none.

@@ -36,7 +36,7 @@ func ProbePlan(c *config.Cluster) (netprobe.Plan, error) {
 		if err != nil {
 			return plan, fmt.Errorf("plan the measurement between hosts: address of %s: %w", n.Name, err)
 		}
-		plan.Hosts = append(plan.Hosts, netprobe.Host{Name: n.Name, Address: address, ControlPlane: n.Has(config.ControlPlane)})
+		plan.Hosts = append(plan.Hosts, netprobe.Host{Name: n.Name, Address: address, ControlPlane: n.Has(config.ControlPlane), Rack: n.Rack})
 	}
 	return plan, plan.Validate()
 }
@@ -113,7 +113,9 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	return preflight.RunCrossHost(ctx, resultsBetween(s.Config, m, can), s.Config.Preflight, time.Now().UTC(), choice)
+	results := resultsBetween(s.Config, m, can)
+	judgePeers(results, s.Config, m, s.Index.Lock.BGPPeers)
+	return preflight.RunCrossHost(ctx, results, s.Config.Preflight, time.Now().UTC(), choice)
 }
 
 // CanChoose returns the encapsulations that airgap can choose for the pod network. An existing cluster keeps its own.
@@ -177,10 +179,13 @@ func resultsBetween(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options)
 // NeedsOf returns the cluster's requirements of the network, and the result of the check encapsulation. If
 // airgap.yaml does not set the encapsulation, the measurement selects it.
 func NeedsOf(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options) (preflight.Result, netprobe.Needs) {
-	needs := netprobe.Needs{TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall, Election: c.Kubernetes.ElectionTimeout()}
+	needs := netprobe.Needs{
+		TCP: probePorts(c), VXLAN: c.Network.VXLANPort(), MTU: c.Network.MTU, OpensFirewall: can.OpensFirewall, Election: c.Kubernetes.ElectionTimeout(),
+		Tunnel: cni.Tunnel(c.Network), SoftChecksums: c.HostSettings.TunnelChecksum == settings.SoftwareChecksum,
+	}
 	result, port, mtu := encapsulation(c, m, can, needs)
 	needs.VXLAN, needs.MTU = port, mtu
-	needs.Routed = port == 0 && !c.Network.Calico.BGP || c.Network.Encapsulation == cni.CrossSubnet
+	needs.Routed = port == 0 || c.Network.Encapsulation == cni.CrossSubnet
 	return result, needs
 }
 
@@ -201,13 +206,13 @@ func encapsulation(c *config.Cluster, m *netprobe.Matrix, can netprobe.Options, 
 }
 
 // withoutTunnel returns the result for a network without a tunnel. The routes of flannel and Cilium reach only hosts
-// in the same network. With BGP, the site's routers know the routes.
+// in the same network. With BGP, the site's routers can learn the routes: judgePeers.
 func withoutTunnel(c *config.Cluster, m *netprobe.Matrix) preflight.Result {
 	switch {
-	case c.Network.Calico.BGP:
-		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; the site's routers learn the pods' addresses through BGP"}
 	case m.OneNetwork:
 		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; all hosts are in one network"}
+	case c.Network.Calico.BGP:
+		return preflight.Result{Status: preflight.Pass, Found: "no tunnel; the site's routers learn the pods' addresses through BGP"}
 	default:
 		return preflight.Result{Status: preflight.Fail, Found: "no tunnel, and the routers between the hosts do not know the pods' addresses", Want: "all hosts in one network",
 			Fix: "set network.encapsulation: vxlan in airgap.yaml and create the bundle again"}
@@ -261,7 +266,9 @@ func measuredPairs(m *netprobe.Matrix) string {
 	if m.Tried == m.Of {
 		return fmt.Sprintf("%d hosts, each with all others", len(m.Hosts))
 	}
-	return fmt.Sprintf("%d hosts, %d of the %d directions between them: each host with %d others, spread over the list", len(m.Hosts), m.Tried, m.Of, m.Tried/max(1, len(m.Hosts)))
+	pairs, tested := m.Racks()
+	return fmt.Sprintf("%d hosts, %d of the %d directions between them: each host with %d others, spread over the racks or subnets (%d of %d pairs of them)",
+		len(m.Hosts), m.Tried, m.Of, m.Tried/max(1, len(m.Hosts)), tested, pairs)
 }
 
 func balanced(c *config.Cluster, m *netprobe.Matrix) string {

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"slices"
 	"time"
@@ -117,7 +118,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == settings.DisableSwap,
 		CRIO: c.Runtime.CRIO(), RuntimePackage: c.Runtime.Package(), NoDNS: c.Kubernetes.DNS == kubeadm.NoDNS, Site: c.Preflight,
 	}
-	w.ResolvConf = c.Kubernetes.ResolvConf()
+	w.ResolvConf, w.SiteRanges = c.Kubernetes.ResolvConf(), c.Network.SiteRanges
 	if c.HostSettings.Firewalld == settings.LeaveFirewalld {
 		w.FirewallLeft = nodesteps.PortsToOpen(s)
 	}
@@ -129,6 +130,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 	for _, p := range append(settings.NodeSysctls(), nodesteps.NetworkLimits(s).Neighbours()...) {
 		w.Sysctls = append(w.Sysctls, preflight.BootSysctl{Name: p.Key, Value: p.Value, Floor: p.Floor})
 	}
+	w.EndpointHost, _, _ = net.SplitHostPort(c.Kubernetes.ControlPlaneEndpoint) // "" if it has no port
 	if existing := c.Registry.Existing; existing != nil {
 		w.SiteRegistry = existing.Address
 	}

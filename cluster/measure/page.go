@@ -142,9 +142,7 @@ func Flows(c *config.Cluster, in netprobe.Language) []netprobe.Flow {
 	}
 	if c.Network.Encapsulation == cni.Native {
 		f := betweenNodes(in, in.Say("IP of %s", c.Kubernetes.PodSubnet), "packets between pods of different nodes, with the pods' own addresses")
-		if !c.Network.Calico.BGP {
-			f.Kind = netprobe.Routed // from host to host; with BGP, the site's routers forward them
-		}
+		f.Kind = netprobe.Routed // measured within a network: routers learn the pods' addresses only from a cluster that runs
 		all = append(all, f)
 	}
 	size := betweenNodes(in, "ICMP type 3 code 4", "path MTU: either full-size packets pass, or a router answers with this message")

@@ -56,6 +56,9 @@ func SettingSteps(s *site.Site) []step.Step {
 	if s.Config.HostSettings.Swap == settings.DisableSwap {
 		steps = append(steps, settings.SwapStep(m.Machine))
 	}
+	if s.Config.HostSettings.TunnelChecksum == settings.SoftwareChecksum && network.VXLANPort() > 0 {
+		steps = append(steps, settings.TunnelChecksumStep(m.Machine, cni.Tunnel(network)))
+	}
 	return steps
 }
 

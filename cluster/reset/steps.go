@@ -48,6 +48,7 @@ func Steps(wipe bool) []step.Step {
 		titled("Let NetworkManager manage all interfaces", settings.NetworkManagerStep(m.Machine, nil)),
 		titled("Let the kubelet and the runtime start without their file systems", settings.MountsStep(m.Machine, nil)),
 		titled("Turn swap on", settings.SwapStep(m.Machine)),
+		titled("Let the network card calculate the tunnel's checksums", settings.TunnelChecksumStep(m.Machine, "")),
 		titled("Uninstall NVIDIA's driver", gpu.RunfileStep(gpus, nil)),
 		titled("Stop loading NVIDIA's driver at boot", gpu.DriverStep(gpus)),
 		titled("Remove the MIG instances", gpu.MIGStep(gpu.MIG{Setup: gpus})),

@@ -88,6 +88,7 @@ func stepSites() []stepSite {
 			s.Choice = &site.NetworkChoice{Choice: netprobe.Choice{Encapsulation: netprobe.VXLAN, Port: 4789}}
 		}},
 		{each: "every server", with: "with `hostSettings.swap: disable`", change: func(s *site.Site) { s.Config.HostSettings.Swap = settings.DisableSwap }},
+		{each: "every server", with: "with `hostSettings.tunnelChecksum: software`", change: func(s *site.Site) { s.Config.HostSettings.TunnelChecksum = settings.SoftwareChecksum }},
 		{each: "every server", with: "with containerd 1.7", change: func(s *site.Site) { s.Config.Runtime.Version = "1.7.28" }},
 		{each: "every server", with: "with `runtime.name: crio`", titles: true, change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "crio", runtime.FromArchive) }},
 		{each: "every server", with: "with `runtime.source: package`", change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "containerd", runtime.FromPackage) }},

@@ -27,6 +27,7 @@ type Node struct {
 	Name    string           `yaml:"name" json:"name" jsonschema:"required,description=Name of the Kubernetes node and the host: a DNS label such as cp1"`
 	Address string           `yaml:"address" json:"address" jsonschema:"required,description=IPv4 address at which the other nodes reach this node"`
 	Roles   []Role           `yaml:"roles" json:"roles" jsonschema:"required,minItems=1,enum=control-plane,enum=worker,enum=gpu" jsonschema_description:"Roles of the node: control-plane, worker and gpu. gpu makes GPUs available to containers and requires worker. The number of control-plane nodes is 1, 3, 5 or 7."`
+	Rack    string           `yaml:"rack" json:"rack,omitempty" jsonschema:"example=r12" jsonschema_description:"Rack or site of the server, any name. With more than fifty servers, the measurement between the servers covers every two racks. Without it, the /24 subnet of the address counts as the rack."`
 	SSH     *remote.Override `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=SSH settings of this server that differ from the section ssh"`
 }
 
@@ -74,6 +75,9 @@ func (c *Cluster) validateEndpoint(at *field.Path) field.ErrorList {
 	return nil
 }
 
+// maxRack is more than the name of a rack needs.
+const maxRack = 63
+
 func (n Node) validate(p *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for _, msg := range validation.IsDNS1123Subdomain(n.Name) {
@@ -81,6 +85,9 @@ func (n Node) validate(p *field.Path) field.ErrorList {
 	}
 	if a, err := netip.ParseAddr(n.Address); err != nil || !a.Is4() || a.IsLoopback() || a.IsUnspecified() {
 		all = append(all, field.Invalid(p.Child("address"), n.Address, "want an IPv4 address such as 10.0.0.11"))
+	}
+	if len(n.Rack) > maxRack {
+		all = append(all, field.TooLong(p.Child("rack"), "", maxRack))
 	}
 	if n.Has(GPU) && !n.Has(Worker) {
 		all = append(all, field.Invalid(p.Child("roles"), n.Roles, "gpu is for a node that is a worker too: nothing that uses GPUs runs elsewhere"))

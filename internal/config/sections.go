@@ -42,6 +42,7 @@ func (c *Cluster) validateBy(kubernetes func(kubeadm.Config, *field.Path) field.
 	all = append(all, c.validateEndpoint(at("kubernetes").Child("controlPlaneEndpoint"))...)
 	all = append(all, c.GPU.Validate(at("gpu"))...)
 	all = append(all, c.Network.Validate(at("network"))...)
+	all = append(all, c.validateSiteRanges(at("network").Child("siteRanges"))...)
 	all = append(all, runtime(c.Runtime, at("runtime"))...)
 	all = append(all, c.HostSettings.Validate(at("hostSettings"))...)
 	all = append(all, c.Packages.Validate(at("packages"))...)

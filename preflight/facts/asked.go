@@ -28,6 +28,8 @@ type Asked struct {
 	// opens them in firewalld.
 	ClosedPorts []ClosedPorts
 
+	NameServers NameAnswers
+
 	// EndpointInUse is true if an API server already answers at Want.NewEndpoint.
 	EndpointInUse bool
 }

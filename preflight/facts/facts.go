@@ -66,6 +66,8 @@ type Facts struct {
 	Links        []Link           `yaml:"links" json:"links"`
 	DHCP         []DHCP           `yaml:"dhcp,omitempty" json:"dhcp,omitempty"`
 	Routes       []Route          `yaml:"routes,omitempty" json:"routes,omitempty"`
+	Rules        []Rule           `yaml:"rules,omitempty" json:"rules,omitempty"`
+	VRFs         []string         `yaml:"vrfs,flow,omitempty" json:"vrfs,omitempty"`
 	Listening    []Listener       `yaml:"listening,omitempty" json:"listening,omitempty"`
 	Resolv       Resolv           `yaml:"resolv" json:"resolv"`
 	Hosts        []HostsEntry     `yaml:"hosts,omitempty" json:"hosts,omitempty"`

@@ -39,7 +39,7 @@ func probes() []probe {
 		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
 		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},
 		{"filesystems", readFilesystems}, {"targets", readTargets}, {"bootMounts", readBootMounts}, {"procMount", readProcMount}, {"directories", readDirectories}, {"multipath", readMultipath}, {"xfs", readXFS}, {"diskErrors", readDiskErrors},
-		{"links", readLinks}, {"routes", readRoutes}, {"listening", readListening},
+		{"links", readLinks}, {"routes", readRoutes}, {"rules", readRules}, {"vrfs", readVRFs}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
 		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask}, {"accounts", readAccounts}, {"unitFiles", readUnitFiles}, {"programs", readPrograms},

@@ -18,6 +18,7 @@ type Link struct {
 	Addresses []netip.Prefix `yaml:"addresses,omitempty" json:"addresses,omitempty"`
 	// Dynamic are the addresses that expire, as those from DHCP do.
 	Dynamic []netip.Addr `yaml:"dynamic,omitempty" json:"dynamic,omitempty"`
+	Master  string       `yaml:"master,omitempty" json:"master,omitempty"` // bond, bridge or VRF
 }
 
 func readLinks(ctx context.Context, r reader, f *Facts) error {
@@ -35,6 +36,7 @@ func parseLinks(text string) ([]Link, error) {
 		MTU       int      `json:"mtu"`
 		MAC       string   `json:"address"`
 		Flags     []string `json:"flags"`
+		Master    string   `json:"master"`
 		Addresses []struct {
 			Local   string `json:"local"`
 			Length  int    `json:"prefixlen"`
@@ -46,7 +48,7 @@ func parseLinks(text string) ([]Link, error) {
 	}
 	var links []Link
 	for _, l := range raw {
-		link := Link{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Up: slices.Contains(l.Flags, "UP")}
+		link := Link{Name: l.Name, MTU: l.MTU, MAC: l.MAC, Up: slices.Contains(l.Flags, "UP"), Master: l.Master}
 		for _, a := range l.Addresses {
 			if a.Local == "" { // ip prints empty objects for filtered addresses
 				continue

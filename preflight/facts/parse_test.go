@@ -116,7 +116,7 @@ func TestParseLinks(t *testing.T) {
 	if err != nil || len(links) != 2 {
 		t.Fatalf("parseLinks = %+v, %v", links, err)
 	}
-	want := Link{"eth0", 1400, "02:00:00:00:00:01", true, []netip.Prefix{netip.MustParsePrefix("192.0.2.7/24"), netip.MustParsePrefix("fe80::1/64")}, nil}
+	want := Link{"eth0", 1400, "02:00:00:00:00:01", true, []netip.Prefix{netip.MustParsePrefix("192.0.2.7/24"), netip.MustParsePrefix("fe80::1/64")}, nil, ""}
 	if !reflect.DeepEqual(links[1], want) {
 		t.Errorf("parseLinks gave %+v, want %+v", links[1], want)
 	}

@@ -197,6 +197,7 @@ func (a *agent) tryAll(ctx context.Context) {
 	}
 	var balancer sync.WaitGroup
 	balancer.Go(func() { a.tryVIP(ctx) })
+	balancer.Go(func() { a.tryClaims(ctx) })
 	defer balancer.Wait()
 	parallel(peers, func(to int) { a.try(ctx, to) })
 	parallel(peers, func(to int) { a.tryAgain(ctx, to) })

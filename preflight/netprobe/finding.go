@@ -56,6 +56,10 @@ type Needs struct {
 	// MTU is the configured largest packet of the pod network between hosts, in bytes; 0 for the MTU
 	// of the interface.
 	MTU int
+	// Tunnel is the name of the pod network's VXLAN interface.
+	Tunnel string
+	// SoftChecksums is true if the installation lets the CPU calculate the checksums in the tunnel.
+	SoftChecksums bool
 	// OpensFirewall is true if the installation opens firewalld on the hosts.
 	OpensFirewall bool
 	// Election is etcd's election timeout; 0 for etcd's default.
@@ -70,7 +74,7 @@ const (
 
 // Findings returns all findings, the most severe ones first.
 func (m *Matrix) Findings(n Needs) []Finding {
-	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.sources(n), m.balancer(), m.idle(), m.paths(n), m.latency(n))
+	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.sources(n), m.claimed(), m.balancer(), m.idle(), m.paths(n), m.latency(n))
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all
@@ -163,7 +167,10 @@ func (g group) finding(n Needs, in Language) Finding {
 	case Damaged:
 		f.Owner = "hosts"
 		f.What = name + ": the network card creates wrong checksums for packets inside the tunnel"
-		f.Fix = "update the hypervisor's network driver; or run on each host, at every boot: ethtool --offload flannel.1 tx-checksum-ip-generic off"
+		f.Fix = "update the hypervisor's network driver; or set hostSettings.tunnelChecksum: software in airgap.yaml and create the bundle again: airgap then turns tx-checksum-ip-generic off on " + n.Tunnel
+		if n.SoftChecksums {
+			f.Severity, f.Fix = Notes, "no action is needed: the installation lets the CPU calculate the checksums on "+n.Tunnel
+		}
 	case Narrow:
 		f.What = in.Say("%s: small packets pass, large ones do not", name)
 		f.Fix = in.Say("allow packets of the interface's full size, and ICMP type 3; or set network.mtu to the largest size that passes")

@@ -46,6 +46,18 @@ func TestInstallationOpens(t *testing.T) {
 	}
 }
 
+// TestChecksumRemedy names the interface of the pod network's own plugin.
+func TestChecksumRemedy(t *testing.T) {
+	for _, tunnel := range []string{"flannel.1", "vxlan.calico", "cilium_vxlan"} {
+		for soft, severity := range map[bool]Severity{false: Stops, true: Notes} {
+			found := pairOf(Verdict{Kind: VXLANTCP, Port: 8472, State: Damaged}).Findings(Needs{VXLAN: 8472, Tunnel: tunnel, SoftChecksums: soft})
+			if len(found) != 1 || found[0].Severity != severity || !strings.HasSuffix(found[0].Fix, " on "+tunnel) {
+				t.Errorf("%s: %+v", tunnel, found)
+			}
+		}
+	}
+}
+
 // TestClocksOneWay: a difference is found with a result in one direction, and reported once per pair.
 func TestClocksOneWay(t *testing.T) {
 	for name, skews := range map[string][]Skew{

@@ -63,6 +63,9 @@ type Matrix struct {
 	VIPs map[int]*VIP `json:"vips,omitempty"`
 	// Paths are the numbers of the paths between hosts.
 	Paths []Path `json:"paths,omitempty"`
+	// Claims are the addresses that other devices use, too.
+	Claims []HostClaim `json:"claims,omitempty"`
+	cards  []card
 	// OneNetwork is true if all hosts are in the network of every host's interface, without a router
 	// between them.
 	OneNetwork bool     `json:"oneNetwork"`
@@ -124,6 +127,7 @@ func Judge(reports []*Report) (*Matrix, error) {
 	m.markPartial()
 	m.Duplicates = duplicates(by)
 	m.VIPs = vips(by)
+	m.Claims, m.cards = claims(by), cards(by)
 	return m, nil
 }
 

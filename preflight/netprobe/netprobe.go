@@ -27,6 +27,7 @@ type Host struct {
 	Name         string     `json:"name"`
 	Address      netip.Addr `json:"address"` // IPv4
 	ControlPlane bool       `json:"controlPlane,omitempty"`
+	Rack         string     `json:"rack,omitempty"` // "": by its subnet
 }
 
 // Port is a TCP port that hosts must reach.
@@ -117,16 +118,15 @@ func (p *Plan) byAddress(a netip.Addr) (int, bool) {
 }
 
 // Peers are the hosts that host i tests: all others, unless there are more ordered pairs than
-// Plan.Pairs. Then each host tests the same number of hosts, spread evenly over the list, and these
-// hosts test it, too.
+// Plan.Pairs. Then each host tests the same number of hosts, spread over the racks, and these hosts
+// test it, too.
 func (p *Plan) Peers(i int) []int {
 	n := len(p.Hosts)
-	each := n - 1
 	if p.Pairs > 0 && n*(n-1) > p.Pairs {
-		each = min(max(p.Pairs/n, minPeers), n-1)
+		return newPairing(p.Hosts, min(max(p.Pairs/n, minPeers), n-1)).others[i]
 	}
 	var peers []int
-	for _, offset := range offsets(n, each) {
+	for offset := 1; offset < n; offset++ {
 		peers = append(peers, (i+offset)%n)
 	}
 	return peers

@@ -36,6 +36,8 @@ type Report struct {
 	// Paths are the numbers of the paths to the other hosts whose agents answer.
 	Paths []Path `json:"paths,omitempty"`
 
+	Claims []Claim `json:"claims,omitempty"`
+
 	mu   sync.Mutex
 	seen map[Observation]int // index in Observations
 	from map[int]int         // number of Observations by host

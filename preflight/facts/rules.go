@@ -1,0 +1,195 @@
+package facts
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Rule is a rule of policy routing for IPv4, except the three of every host. Empty fields match every
+// packet.
+type Rule struct {
+	Priority int          `yaml:"priority" json:"priority"`
+	From     netip.Prefix `yaml:"from" json:"from"`                       // invalid: all
+	To       netip.Prefix `yaml:"to" json:"to"`                           // invalid: all
+	Input    string       `yaml:"input,omitempty" json:"input,omitempty"` // link
+	Other    string       `yaml:"other,omitempty" json:"other,omitempty"` // further conditions: "fwmark 0x1"
+	Table    string       `yaml:"table" json:"table"`                     // "l3mdev" for the tables of VRFs
+	// Routes are the destinations in the table, unless it is the main one.
+	Routes []netip.Prefix `yaml:"routes,omitempty,flow" json:"routes,omitempty"`
+}
+
+// maxTableRoutes are enough to see which packets a table takes.
+const maxTableRoutes = 64
+
+// String is the rule as ip shows it.
+func (r Rule) String() string {
+	text := fmt.Sprintf("%d: from ", r.Priority)
+	if r.From.IsValid() {
+		text += r.From.String()
+	} else {
+		text += "all"
+	}
+	if r.To.IsValid() {
+		text += " to " + r.To.String()
+	}
+	if r.Input != "" {
+		text += " iif " + r.Input
+	}
+	if r.Other != "" {
+		text += " " + r.Other
+	}
+	return text + " lookup " + r.Table
+}
+
+func readRules(ctx context.Context, r reader, f *Facts) error {
+	out, err := r.output(ctx, "ip", "-json", "-4", "rule", "show")
+	if err != nil {
+		return err
+	}
+	if f.Rules, err = parseRules(out); err != nil || len(f.Rules) == 0 {
+		return err
+	}
+	if out, err = r.output(ctx, "ip", "-json", "-4", "route", "show", "table", "all"); err != nil {
+		return err
+	}
+	tables, err := parseTables(out)
+	for i := range f.Rules {
+		f.Rules[i].Routes = tables[f.Rules[i].Table]
+	}
+	return err
+}
+
+func parseRules(text string) ([]Rule, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var raw []map[string]any
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil, fmt.Errorf("parse the output of ip rule: %w", err)
+	}
+	var rules []Rule
+	for _, fields := range raw {
+		rule, err := parseRule(fields)
+		if err != nil {
+			return nil, fmt.Errorf("parse the output of ip rule: %w", err)
+		}
+		if plain := (Rule{Priority: rule.Priority, Table: rule.Table}); fmt.Sprint(rule) != fmt.Sprint(plain) || !slices.Contains([]string{"local", "main", "default"}, rule.Table) {
+			rules = append(rules, rule)
+		}
+	}
+	return rules, nil
+}
+
+func parseRule(fields map[string]any) (Rule, error) {
+	var rule Rule
+	var err error
+	var other []string
+	number := func(name string) (int, bool) {
+		n, is := fields[name].(float64)
+		return int(n), is
+	}
+	network := func(name, length string) (netip.Prefix, error) {
+		text, _ := fields[name].(string)
+		if text == "" || text == "all" {
+			return netip.Prefix{}, nil
+		}
+		address, err := netip.ParseAddr(text)
+		if err != nil {
+			return netip.Prefix{}, err
+		}
+		bits, has := number(length)
+		if !has {
+			bits = address.BitLen()
+		}
+		return netip.PrefixFrom(address, bits).Masked(), nil
+	}
+	rule.Priority, _ = number("priority")
+	if rule.From, err = network("src", "srclen"); err != nil {
+		return rule, err
+	}
+	if rule.To, err = network("dst", "dstlen"); err != nil {
+		return rule, err
+	}
+	rule.Input, _ = fields["iif"].(string)
+	rule.Table, _ = fields["table"].(string)
+	for _, name := range []string{"not", "fwmark", "oif", "ipproto", "sport", "dport", "uid_start", "tos", "suppress_prefixlen", "suppress_prefixlength"} {
+		switch value := fields[name].(type) {
+		case string, float64:
+			other = append(other, fmt.Sprintf("%s %v", name, value))
+		case nil:
+			if _, has := fields[name]; has {
+				other = append(other, name)
+			}
+		}
+	}
+	if action, _ := fields["action"].(string); action != "" && rule.Table == "" {
+		rule.Table = action
+	}
+	if _, vrf := fields["l3mdev"]; vrf || strings.Contains(rule.Table, "l3mdev") {
+		rule.Table = "l3mdev"
+	}
+	rule.Other = strings.Join(other, " ")
+	return rule, nil
+}
+
+// parseTables returns the destinations by table, without those of the main table, which have no name.
+func parseTables(text string) (map[string][]netip.Prefix, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var raw []struct {
+		To    string `json:"dst"`
+		Table any    `json:"table"` // a name or a number
+	}
+	if err := json.Unmarshal([]byte(routeType.ReplaceAllString(text, `{"type":$1,`)), &raw); err != nil {
+		return nil, fmt.Errorf("parse the output of ip route: %w", err)
+	}
+	tables := map[string][]netip.Prefix{}
+	for _, r := range raw {
+		if r.Table == nil || r.To == "" {
+			continue
+		}
+		name := fmt.Sprint(r.Table)
+		to, err := parseDestination(r.To, false)
+		if err != nil {
+			return nil, fmt.Errorf("parse the output of ip route: %w", err)
+		}
+		if name != "local" && len(tables[name]) < maxTableRoutes {
+			tables[name] = append(tables[name], to)
+		}
+	}
+	return tables, nil
+}
+
+// readVRFs reads the names of the VRFs, which have their own routing table and sockets.
+func readVRFs(ctx context.Context, r reader, f *Facts) error {
+	out, err := r.output(ctx, "ip", "-json", "-details", "link", "show", "type", "vrf")
+	if err != nil {
+		return err
+	}
+	f.VRFs, err = parseVRFs(out)
+	return err
+}
+
+func parseVRFs(text string) ([]string, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	var raw []struct {
+		Name string `json:"ifname"`
+	}
+	if err := json.Unmarshal([]byte(text), &raw); err != nil {
+		return nil, fmt.Errorf("parse the output of ip link: %w", err)
+	}
+	var names []string
+	for _, l := range raw {
+		if l.Name != "" { // some versions print empty objects for other links
+			names = append(names, l.Name)
+		}
+	}
+	return names, nil
+}

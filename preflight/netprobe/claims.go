@@ -1,0 +1,264 @@
+package netprobe
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"net"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/mdlayher/packet"
+	"golang.org/x/sys/unix"
+)
+
+// A Claim is another device that uses an address of this host or of the load balancer. Hosts find it
+// with ARP probes, which change no table of other hosts (RFC 5227, section 2.1.1).
+type Claim struct {
+	Address netip.Addr `json:"address"`
+	Own     string     `json:"own"`   // MAC address of this host's interface
+	MAC     string     `json:"mac"`   // of the other device
+	Count   int        `json:"count"` // of its messages
+}
+
+const (
+	// claimProbes is more than the three of RFC 5227, because a single answer can be an old one.
+	claimProbes = 5
+	claimEvery  = 400 * time.Millisecond
+	// claimRepeats is the number of messages that are no coincidence.
+	claimRepeats = 2
+	// maxClaims bounds the report: a hostile device can use any number of MAC addresses.
+	maxClaims = 16
+)
+
+// claim is the kind of failures to listen; no message has it.
+const claim Kind = "arp"
+
+// arpSize is an ARP message for IPv4 on Ethernet (RFC 826).
+const (
+	arpSize    = 28
+	arpRequest = 1
+)
+
+// tryClaims sends ARP probes for this host's address, and for the load balancer's one if it is in the
+// same network, and counts the messages of other devices with one of them.
+func (a *agent) tryClaims(ctx context.Context) {
+	ifi, network, err := ownInterface(a.plan.self())
+	if err != nil || len(ifi.HardwareAddr) != 6 {
+		return
+	}
+	conn, err := packet.Listen(ifi, packet.Datagram, unix.ETH_P_ARP, nil)
+	if err != nil {
+		a.report.listenFailed(ListenError{Kind: claim, Layer: AtSocket, Why: reason(err)})
+		return
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	addresses := []netip.Addr{a.plan.self().Address}
+	if vip, known := a.plan.vipAddress(); known && network.Contains(vip) && !a.ownVIP {
+		addresses = append(addresses, vip)
+	}
+	ours := hardware()
+	broadcast := &packet.Addr{HardwareAddr: net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}
+	for range claimProbes {
+		for _, address := range addresses {
+			_, _ = conn.WriteTo(arpProbe(ifi.HardwareAddr, address), broadcast) // the next probe tries again
+		}
+		if conn.SetReadDeadline(time.Now().Add(claimEvery)) != nil {
+			return
+		}
+		a.readClaims(conn, ifi.HardwareAddr, ours, addresses)
+	}
+}
+
+// readClaims reads until the deadline of the socket.
+func (a *agent) readClaims(conn *packet.Conn, own net.HardwareAddr, ours []net.HardwareAddr, addresses []netip.Addr) {
+	buf := make([]byte, 128)
+	for {
+		n, _, err := conn.ReadFrom(buf)
+		if err != nil {
+			return
+		}
+		mac, address, ok := arpSender(buf[:n])
+		if ok && slices.Contains(addresses, address) && !slices.ContainsFunc(ours, func(m net.HardwareAddr) bool { return bytes.Equal(m, mac) }) {
+			a.report.claimed(Claim{Address: address, Own: own.String(), MAC: mac.String()})
+		}
+	}
+}
+
+// vipAddress is the load balancer's address, if the plan has neither a name for it nor a host with it.
+func (p *Plan) vipAddress() (netip.Addr, bool) {
+	host, _, err := net.SplitHostPort(p.VIP)
+	if err != nil {
+		return netip.Addr{}, false
+	}
+	address, err := netip.ParseAddr(host)
+	_, isHost := p.byAddress(address)
+	return address, err == nil && address.Is4() && !isHost
+}
+
+// hardware are the MAC addresses of all interfaces of this host. The kernel answers on each of them
+// for all addresses of the host.
+func hardware() []net.HardwareAddr {
+	var found []net.HardwareAddr
+	all, _ := net.Interfaces() // the caller has just listed them
+	for _, ifi := range all {
+		if len(ifi.HardwareAddr) > 0 {
+			found = append(found, ifi.HardwareAddr)
+		}
+	}
+	return found
+}
+
+// arpProbe asks who has an address. Its sender has no IP address, so that no host learns it.
+func arpProbe(own net.HardwareAddr, address netip.Addr) []byte {
+	b := binary.BigEndian.AppendUint16(nil, 1) // Ethernet
+	b = binary.BigEndian.AppendUint16(b, unix.ETH_P_IP)
+	b = append(b, 6, 4)
+	b = binary.BigEndian.AppendUint16(b, arpRequest)
+	b = append(append(b, own...), 0, 0, 0, 0)
+	b = append(b, make([]byte, 6)...)
+	target := address.As4()
+	return append(b, target[:]...)
+}
+
+// arpSender returns the device that says that it has an IPv4 address, in a request or a reply.
+func arpSender(b []byte) (mac net.HardwareAddr, address netip.Addr, ok bool) {
+	if len(b) < arpSize || binary.BigEndian.Uint16(b) != 1 || binary.BigEndian.Uint16(b[2:]) != unix.ETH_P_IP || b[4] != 6 || b[5] != 4 {
+		return nil, netip.Addr{}, false
+	}
+	address = netip.AddrFrom4([4]byte(b[14:18]))
+	return bytes.Clone(b[8:14]), address, !address.IsUnspecified()
+}
+
+// claimed counts a message of another device.
+func (r *Report) claimed(c Claim) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := slices.IndexFunc(r.Claims, func(d Claim) bool { return d.Address == c.Address && d.MAC == c.MAC })
+	if i >= 0 {
+		r.Claims[i].Count++
+		return
+	}
+	if len(r.Claims) < maxClaims {
+		c.Count = 1
+		r.Claims = append(r.Claims, c)
+	}
+}
+
+// HostClaim is a claim in the report of a host.
+type HostClaim struct {
+	Host int `json:"host"`
+	Claim
+}
+
+// claims are the repeated claims to a host's own address, and to the load balancer's one.
+func claims(by []*Report) []HostClaim {
+	var found []HostClaim
+	for i, r := range by {
+		if r == nil {
+			continue
+		}
+		for _, c := range r.Claims[:min(len(r.Claims), maxClaims)] {
+			own, errOwn := net.ParseMAC(c.Own)
+			mac, errMAC := net.ParseMAC(c.MAC)
+			if errOwn != nil || errMAC != nil || !c.Address.Is4() || c.Count < claimRepeats {
+				continue
+			}
+			c.Own, c.MAC = own.String(), mac.String()
+			found = append(found, HostClaim{i, c})
+		}
+	}
+	return found
+}
+
+// claimed returns the findings about addresses that another device has, too.
+func (m *Matrix) claimed() []Finding {
+	var found []Finding
+	inPlace := map[string][]int{} // hosts by the device that answers for them
+	for _, c := range m.Claims {
+		if c.Address == m.Hosts[c.Host].Address {
+			inPlace[c.MAC] = append(inPlace[c.MAC], c.Host)
+		}
+	}
+	proxies := map[string]bool{}
+	balancers := map[string][]string{}
+	for _, c := range m.Claims {
+		hosts := inPlace[c.MAC]
+		switch {
+		case c.Address != m.Hosts[c.Host].Address:
+			key := c.Address.String()
+			if !slices.Contains(balancers[key], c.MAC) {
+				balancers[key] = append(balancers[key], c.MAC)
+			}
+		case len(hosts) > 1: // a thief of addresses has one of them
+			if !proxies[c.MAC] {
+				proxies[c.MAC] = true
+				found = append(found, Finding{Warns, AboutDuplicates, "network", m.in.Say("the device %s answers ARP in place of these hosts", c.MAC), m.names(hosts),
+					m.in.Say("ask whether the port isolates hosts (private VLAN, local proxy ARP): then switch it off between these hosts; otherwise the device has their addresses")})
+			}
+		default:
+			found = append(found, Finding{Stops, AboutDuplicates, "network", m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), m.names([]int{c.Host}),
+				m.in.Say("find the port of the device in the MAC address table of the switches, and give one of the two another address")})
+		}
+	}
+	return append(found, m.claimedVIP(balancers)...)
+}
+
+// device is the MAC address of a device, with the name of the host that has it.
+func (m *Matrix) device(mac string) string {
+	if i := slices.IndexFunc(m.cards, func(c card) bool { return c.mac == mac }); i >= 0 {
+		return fmt.Sprintf("%s (%s)", mac, m.Hosts[m.cards[i].host].Name)
+	}
+	return mac
+}
+
+// claimedVIP returns the findings about the load balancer's address: several devices answer for it,
+// or one that does not connect to any control-plane host.
+func (m *Matrix) claimedVIP(devices map[string][]string) []Finding {
+	var found []Finding
+	for _, address := range slices.Sorted(maps.Keys(devices)) {
+		macs := slices.Sorted(slices.Values(devices[address]))
+		var names, hits []string
+		for _, mac := range macs {
+			names = append(names, m.device(mac))
+		}
+		for _, v := range m.VIPs {
+			if len(v.Hits) > 0 {
+				hits = append(hits, address)
+			}
+		}
+		switch {
+		case len(macs) > 1:
+			found = append(found, Finding{Stops, AboutVIP, "network", m.in.Say("several devices have the load balancer's address %s", address), m.few(names),
+				m.in.Say("find the ports of the devices in the MAC address table of the switches, and leave the address to one of them; real servers of direct server return need arp_ignore = 1")})
+		case len(hits) == 0 && len(m.VIPs) > 0:
+			found = append(found, Finding{Stops, AboutVIP, "network", m.in.Say("a device that connects to no control-plane host has the load balancer's address %s", address), names,
+				m.in.Say("find the port of the device in the MAC address table of the switches: it is the load balancer without its pool, or another device with the same address")})
+		}
+	}
+	return found
+}
+
+// card is a network card of a host of the measurement.
+type card struct {
+	mac  string
+	host int
+}
+
+func cards(by []*Report) []card {
+	const maxCards = 64
+	var found []card
+	for i, r := range by {
+		if r == nil {
+			continue
+		}
+		for _, mac := range r.Identity.MACs[:min(len(r.Identity.MACs), maxCards)] {
+			found = append(found, card{mac, i})
+		}
+	}
+	return found
+}

@@ -1,0 +1,125 @@
+package netprobe
+
+import (
+	"net"
+	"net/netip"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// intruder adds a device with an address, and answers of this device win no race: both answer.
+func (n *network) intruder(address string) string {
+	n.t.Helper()
+	space := n.space(len(n.hosts) + 10)
+	n.run("", "ip", "netns", "add", space)
+	n.t.Cleanup(func() { _ = exec.Command("ip", "netns", "del", space).Run() })
+	n.run("", "ip", "link", "add", "px", "netns", n.space(-1), "type", "veth", "peer", "name", "eth0", "netns", space)
+	n.run("", "ip", "-n", n.space(-1), "link", "set", "px", "master", "br0", "up")
+	n.run("", "ip", "-n", space, "address", "add", address+"/16", "dev", "eth0")
+	n.run("", "ip", "-n", space, "link", "set", "eth0", "up")
+	out, err := exec.Command("ip", "-n", space, "-brief", "link", "show", "eth0").Output()
+	require.NoError(n.t, err)
+	return strings.Fields(string(out))[2]
+}
+
+// TestDuplicateAddress: a device with the address of a host is found with both MAC addresses. The
+// other hosts have no finding.
+func TestDuplicateAddress(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 2)
+	mac := n.intruder("10.99.0.1")
+	m := n.matrix(n.plan())
+	found := m.claimed()
+	require.Len(t, found, 1)
+	assert.Equal(t, Stops, found[0].Severity)
+	assert.Equal(t, AboutDuplicates, found[0].About)
+	assert.Contains(t, found[0].What, "another device, "+mac+", also has the address 10.99.0.1 of ")
+	assert.Contains(t, found[0].Between[0], "h0")
+}
+
+// TestSecondCard: a host with two cards in one network answers its own probes.
+func TestSecondCard(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 2)
+	n.run("", "ip", "link", "add", "p9", "netns", n.space(-1), "type", "veth", "peer", "name", "eth1", "netns", n.space(0))
+	n.run("", "ip", "-n", n.space(-1), "link", "set", "p9", "master", "br0", "up")
+	n.run("", "ip", "-n", n.space(0), "address", "add", "10.99.1.1/16", "dev", "eth1")
+	n.run("", "ip", "-n", n.space(0), "link", "set", "eth1", "up")
+	plan := n.plan()
+	plan.VXLAN = nil
+	assert.Empty(t, n.matrix(plan).claimed())
+}
+
+// claimOf is one in the report of a host.
+func claimOf(host int, address, mac string, count int) *Report {
+	return &Report{Claims: []Claim{{netip.MustParseAddr(address), "02:00:00:00:00:01", mac, count}}, Self: host, Identity: Identity{MACs: []string{"02:00:00:00:00:0" + string(rune('a'+host))}}}
+}
+
+// TestClaims: one answer is no finding, a proxy warns, and reports cannot claim other addresses.
+func TestClaims(t *testing.T) {
+	const thief, other = "02:00:00:00:00:99", "02:00:00:00:00:98"
+	hit := map[int]*VIP{0: {Hits: map[int]int{0: 2}}}
+	for name, test := range map[string]struct {
+		reports []*Report
+		vips    map[int]*VIP
+		want    []Severity
+		says    string
+	}{
+		"nothing":                        {[]*Report{{}, {}}, nil, nil, ""},
+		"one answer":                     {[]*Report{claimOf(0, "10.0.0.1", thief, 1), {}}, nil, nil, ""},
+		"a device":                       {[]*Report{claimOf(0, "10.0.0.1", thief, 5), {}}, nil, []Severity{Stops}, "another device, " + thief + ", also has the address 10.0.0.1 of 02:00:00:00:00:01"},
+		"another host":                   {[]*Report{claimOf(0, "10.0.0.1", "02:00:00:00:00:0b", 5), claimOf(1, "10.0.0.1", thief, 1)}, nil, []Severity{Stops}, "02:00:00:00:00:0b (b)"},
+		"a proxy":                        {[]*Report{claimOf(0, "10.0.0.1", thief, 5), claimOf(1, "10.0.0.2", thief, 5)}, nil, []Severity{Warns}, "answers ARP in place of these hosts"},
+		"a load balancer":                {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", thief, 5)}, hit, nil, ""},
+		"two devices with its address":   {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", other, 5)}, hit, []Severity{Stops}, "several devices have the load balancer's address"},
+		"a device in place of it":        {[]*Report{claimOf(0, "10.0.0.5", thief, 5), {}}, map[int]*VIP{0: {}}, []Severity{Stops}, "connects to no control-plane host"},
+		"an API server runs: not tested": {[]*Report{claimOf(0, "10.0.0.5", thief, 5), {}}, nil, nil, ""},
+		"no MAC address":                 {[]*Report{claimOf(0, "10.0.0.1", "<script>", 5), {}}, nil, nil, ""},
+	} {
+		m := &Matrix{Hosts: []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2")}}, VIPs: test.vips}
+		m.Claims, m.cards = claims(test.reports), cards(test.reports)
+		m.in = Korean
+		for _, f := range m.claimed() {
+			assert.NotRegexp(t, `[a-z]{3,} [a-z]{3,}`, strings.NewReplacer("private VLAN", "", "local proxy ARP", "").Replace(f.What+f.Fix), name)
+		}
+		m.in = English
+		var got []Severity
+		var text strings.Builder
+		for _, f := range m.claimed() {
+			got = append(got, f.Severity)
+			text.WriteString(f.What)
+		}
+		assert.Equal(t, test.want, got, name)
+		assert.Contains(t, text.String(), test.says, name)
+	}
+}
+
+// TestReportIsBounded: a hostile device can use any number of MAC addresses.
+func TestReportIsBounded(t *testing.T) {
+	r := &Report{}
+	for i := range 1000 {
+		r.claimed(Claim{Address: netip.MustParseAddr("10.0.0.1"), MAC: net.HardwareAddr{2, 0, 0, 0, byte(i >> 8), byte(i)}.String()})
+	}
+	assert.Len(t, r.Claims, maxClaims)
+}
+
+// FuzzARP: only complete messages for IPv4 on Ethernet have a sender.
+func FuzzARP(f *testing.F) {
+	own := net.HardwareAddr{2, 0, 0, 0, 0, 1}
+	probe := arpProbe(own, netip.MustParseAddr("10.0.0.1"))
+	f.Add(probe)
+	f.Add(probe[:20])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		mac, address, ok := arpSender(b)
+		if ok && (len(mac) != 6 || !address.Is4() || address.IsUnspecified()) {
+			t.Errorf("%s has %s", mac, address)
+		}
+	})
+	if _, _, ok := arpSender(probe); ok || len(probe) != arpSize {
+		f.Error("a probe claims an address")
+	}
+}
