@@ -25,7 +25,7 @@ type agent struct {
 	wait   sync.WaitGroup
 	vxlan  []*overlay
 	sender *sender // nil without tests of packets with pod addresses
-	ownVIP bool    // this host has the load balancer's address, and answers there
+	vip    *VIP    // nil without a load balancer
 }
 
 // Run listens on this host, tests the other hosts after begin is closed, and listens until end is

@@ -56,6 +56,8 @@ type Matrix struct {
 	// VIPs are the tests of the load balancer, by host; nil without a load balancer, or if a
 	// control-plane host already has an API server.
 	VIPs map[int]*VIP `json:"vips,omitempty"`
+	// Behind has the views of the control-plane hosts behind the load balancer, by host.
+	Behind map[int]*Behind `json:"behind,omitempty"`
 	// OneNetwork is true if all hosts are in the network of every host's interface, without a router
 	// between them.
 	OneNetwork bool     `json:"oneNetwork"`
@@ -114,7 +116,7 @@ func Judge(reports []*Report) (*Matrix, error) {
 		m.judgeFrom(r, by)
 	}
 	m.Duplicates = duplicates(by)
-	m.VIPs = vips(by)
+	m.VIPs, m.Behind = vips(by), behinds(by)
 	return m, nil
 }
 

@@ -28,6 +28,8 @@ type Report struct {
 	ListenErrors []ListenError `json:"listenErrors,omitempty"`
 
 	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
+	// Behind is nil if nothing came from the load balancer.
+	Behind *Behind `json:"behind,omitempty"`
 
 	mu sync.Mutex
 }
