@@ -67,11 +67,11 @@ func (o ClientOptions) targets() (all []client.Target, err error) {
 		{client.NodePort, "--node-port", o.NodePorts, 0},
 	} {
 		for _, address := range kind.addresses {
-			address, ok := withPort(address, kind.port)
+			at, ok := withPort(address, kind.port)
 			if !ok {
 				return nil, advice.Usagef("airgap netprobe client: %s %q: expected HOST:PORT", kind.flag, address)
 			}
-			all = append(all, client.Target{Kind: kind.of, Address: address})
+			all = append(all, client.Target{Kind: kind.of, Address: at})
 		}
 	}
 	return all, nil

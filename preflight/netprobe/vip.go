@@ -108,7 +108,7 @@ func (a *agent) tryVIP(ctx context.Context) {
 	a.report.VIP = a.vip
 }
 
-// connect makes the connections, one after the other. After a handshake without a reply, half of them
+// connect makes one connection at a time. After a handshake without a reply, half of them
 // are small.
 func (t *vipTest) connect(ctx context.Context) {
 	v, began, configs := t.vip, time.Now(), []*tls.Config{t.config, small(t.config)}

@@ -85,7 +85,7 @@ func hasNoARP(ifi *net.Interface) bool {
 	return ifi.Flags&net.FlagLoopback != 0 || err == nil && link.Attrs().RawFlags&unix.IFF_NOARP != 0
 }
 
-// ofInterface is the setting of an interface: the kernel uses the larger one of its own and of "all".
+// ofInterface is the setting of an interface: the kernel uses the larger value of the interface and of "all".
 func ofInterface(name, setting string) (value int) {
 	for _, of := range []string{"all", name} {
 		text, _ := os.ReadFile(filepath.Join("/proc/sys/net/ipv4/conf", of, setting))
@@ -95,8 +95,8 @@ func ofInterface(name, setting string) (value int) {
 	return value
 }
 
-// askOwners sends ARP requests for the load balancer's address, and records who answers or uses the
-// address in its own requests, until ctx ends. It asks only in the network of this host's interface.
+// askOwners sends ARP requests for the load balancer's address until ctx ends. It records the senders
+// of answers, and of other requests with this address. It asks only in the network of this host's interface.
 func (a *agent) askOwners(ctx context.Context) {
 	own, network, err := ownInterface(a.plan.self())
 	if err != nil {

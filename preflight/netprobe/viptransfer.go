@@ -34,7 +34,7 @@ type Transfer struct {
 	Unacked int `json:"unacked,omitempty"`
 }
 
-// settled reports whether no more exchange is needed.
+// settled reports whether the exchanges have a result.
 func (t *Transfer) settled() bool {
 	return t != nil && (t.Failed < t.Tried || t.Failed >= transferTries)
 }

@@ -83,7 +83,7 @@ const (
 	connections = 8 // paths can have several members, and one of them can fail
 )
 
-// Run tests the servers one after the other. The error is about the end of the context.
+// Run tests one server at a time. The error is about the end of the context.
 func Run(ctx context.Context, o Options) (*Result, error) {
 	r := &Result{}
 	for _, target := range o.Targets {
