@@ -108,8 +108,7 @@ func (a *agent) tryVIP(ctx context.Context) {
 	a.report.VIP = a.vip
 }
 
-// connect makes one connection at a time. After a handshake without a reply, half of them
-// are small.
+// connect makes one connection at a time. After a handshake without a reply, half of them are small.
 func (t *vipTest) connect(ctx context.Context) {
 	v, began, configs := t.vip, time.Now(), []*tls.Config{t.config, small(t.config)}
 	answered, alternate := false, false
@@ -132,7 +131,12 @@ func (t *vipTest) connect(ctx context.Context) {
 			[]map[int]int{v.Hits, v.Small}[n][g.from]++
 			t.use(ctx, g)
 		}
-		alternate = alternate || g.result == NoHandshake
+		switch {
+		case g.result == NoHandshake:
+			alternate = true
+		case n == 0 && g.conn != nil && v.Failures[NoHandshake] == 0: // the failures were before the health checks
+			alternate = false
+		}
 		t.since++
 		if g.result != Answered {
 			v.Failures[g.result]++
