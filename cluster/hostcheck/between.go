@@ -278,6 +278,9 @@ func balanced(c *config.Cluster, m *netprobe.Matrix) string {
 	if holders := m.Holders(); len(holders) > 0 {
 		return fmt.Sprintf("%s connects all hosts to %s, which has the address now; it is not measured whether the address moves when that host is down", c.Kubernetes.ControlPlaneEndpoint, strings.Join(holders, ", "))
 	}
+	if m.Direct() {
+		return c.Kubernetes.ControlPlaneEndpoint + " connects all hosts to the control-plane hosts, which have the address themselves and reply directly (direct server return)"
+	}
 	return c.Kubernetes.ControlPlaneEndpoint + " connects all hosts to every control-plane host"
 }
 

@@ -80,7 +80,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		all[name] = folders
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
-		"timeout", "drain-timeout", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix"} {
+		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all

@@ -25,12 +25,13 @@ airgap.rpm and measure automatically. Without SSH, use two commands:
   other servers    airgap netprobe join ADDRESS     asks for the code
 
 The first server shows the result. airgap netprobe page writes the network requirements in
-advance, for the network team.`,
+advance, for the network team. airgap netprobe client tests the way of the users to a running
+cluster.`,
 		Example: "  airgap netprobe page -f airgap.yaml --output html > network.html\n  airgap netprobe listen /mnt/stick/bank\n  airgap netprobe join 10.20.0.11",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(netprobePageCommand(a), netprobeListenCommand(a), netprobeJoinCommand(a), netprobeAgentCommand(a))
+	cmd.AddCommand(netprobePageCommand(a), netprobeListenCommand(a), netprobeJoinCommand(a), netprobeClientCommand(a), netprobeAgentCommand(a))
 	return cmd
 }
 

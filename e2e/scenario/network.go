@@ -207,7 +207,7 @@ func namesTLS(ctx context.Context, e *Env, first lab.Machine) error {
 	if err != nil {
 		return err
 	}
-	return hasResults(between, "lb-vip", "fail: the load balancer terminates TLS, or another service answers (CN=balancer.bank.example), for these hosts: node1 (10.88.0.11); node2 (10.88.0.12); node3 (10.88.0.13)")
+	return hasResults(between, "lb-vip", "fail: the load balancer terminates TLS (CN=balancer.bank.example) for these hosts: node1 (10.88.0.11); node2 (10.88.0.12); node3 (10.88.0.13)")
 }
 
 // noTunnel: no port passes between all hosts. The error contains the request for the network

@@ -2,9 +2,11 @@
 package listen
 
 import (
+	"errors"
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 )
 
 // PerAddress is the listener with at most limit open connections from one address, as Source
@@ -89,4 +91,13 @@ type counted struct {
 func (c *counted) Close() error {
 	defer c.leave()
 	return c.Conn.Close()
+}
+
+// SyscallConn gives access to the socket of the connection. Without it, nobody sees its options and numbers.
+func (c *counted) SyscallConn() (syscall.RawConn, error) {
+	socket, is := c.Conn.(syscall.Conn)
+	if !is {
+		return nil, errors.ErrUnsupported
+	}
+	return socket.SyscallConn()
 }

@@ -2,6 +2,7 @@ package listen
 
 import (
 	"net"
+	"syscall"
 	"testing"
 )
 
@@ -82,6 +83,37 @@ func TestSource(t *testing.T) {
 	} {
 		if got := Source(addr); got != want {
 			t.Errorf("Source(%s) = %s, want %s", addr, got, want)
+		}
+	}
+}
+
+// TestSocketOfConnection: the connection gives access to its socket, if the listener's own does.
+func TestSocketOfConnection(t *testing.T) {
+	for name, wrap := range map[string]func(net.Listener) net.Listener{
+		"socket":    func(l net.Listener) net.Listener { return l },
+		"no socket": func(l net.Listener) net.Listener { return elsewhere{l} },
+	} {
+		inner, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer inner.Close()
+		conn, err := net.Dial("tcp", inner.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		accepted, err := PerAddress(wrap(inner), 1, nil).Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer accepted.Close()
+		socket, is := accepted.(syscall.Conn)
+		if !is {
+			t.Fatalf("%s: no access", name)
+		}
+		if _, err := socket.SyscallConn(); (err == nil) != (name == "socket") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type agent struct {
 	sender *sender // nil without tests of packets with pod addresses
 	// identity is the TLS configuration of the plan's token, made once.
 	identity func() (*tls.Config, error)
-	ownVIP   bool // this host has the load balancer's address, and answers there
+	vip      *VIP // nil without a load balancer
 
 	arrivals arrivals
 }

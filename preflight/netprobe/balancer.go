@@ -2,88 +2,216 @@ package netprobe
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 )
 
-// balancer returns the findings about the load balancer of the control plane.
+// Owners of findings about the load balancer, next to the network and the hosts.
+const (
+	balancerTeam = "balancer"
+	dnsTeam      = "dns"
+)
+
+const (
+	fixBalancer = "use a TCP (layer 4) load balancer that passes TLS through, with every control-plane host in its pool and a TCP health check of port 6443"
+	// checksOfOne is the number of connections from one address that are health checks.
+	checksOfOne = 2
+)
+
+// behinds are the views of the control-plane hosts.
+func behinds(by []*Report) map[int]*Behind {
+	found := map[int]*Behind{}
+	for i, r := range by {
+		if r != nil && r.Behind != nil {
+			found[i] = r.Behind
+		}
+	}
+	return found
+}
+
+// balancing is the part of the result about the load balancer.
+type balancing struct{ *Matrix }
+
+// balancer returns the findings about the load balancer of the control plane. If clients bypass it,
+// they select the hosts.
 func (m *Matrix) balancer() []Finding {
-	const fix = "use a TCP (layer 4) load balancer that passes TLS through, with every control-plane host in its pool and a TCP health check of port 6443"
+	b := balancing{m}
+	bypass := b.answering()
+	found := slices.Concat(bypass, b.incomplete(), b.proxied(), b.unreached(), b.legs())
+	if len(bypass) == 0 {
+		found = append(found, b.spread()...)
+	}
+	return slices.Concat(found, b.announcing(), b.ipv6())
+}
+
+// onBalancer is a finding about the load balancer, for its administrators.
+func (m balancing) onBalancer(severity Severity, what string, hosts []int, fix string) Finding {
+	return Finding{severity, AboutVIP, balancerTeam, what, m.names(hosts), m.in.Say(fix)}
+}
+
+// unreached returns the findings about hosts that do not always get an answer. If a load balancer
+// answers, a single failure of a kind can be a busy host.
+func (m balancing) unreached() []Finding {
 	by := map[string][]int{}
-	hits := map[int]int{}
 	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
 		v := m.VIPs[i]
-		for host, n := range v.Hits {
-			hits[host] += n
-		}
 		for _, result := range slices.Sorted(maps.Keys(v.Failures)) {
-			what := m.fault(i, v, result)
-			by[what] = append(by[what], i)
+			if len(v.hits()) > 0 && v.Failures[result] < 2 {
+				continue
+			}
+			if what := m.fault(i, v, result); what != "" && !slices.Contains(by[what], i) {
+				by[what] = append(by[what], i)
+			}
 		}
 	}
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
-		found = append(found, Finding{Stops, AboutVIP, "network", what, m.names(by[what]), m.in.Say(fix)})
-	}
-	var never []int
-	for i, h := range m.Hosts {
-		if h.ControlPlane && hits[i] == 0 && len(hits) > 0 && !m.moves() {
-			never = append(never, i)
-		}
-	}
-	if len(never) > 0 {
-		found = append(found, Finding{Stops, AboutVIP, "network", m.in.Say("the load balancer sends no requests to these hosts"), m.names(never), m.in.Say(fix)})
+		found = append(found, m.onBalancer(Stops, what, by[what], fixBalancer))
 	}
 	return found
 }
 
-// Holders are the control-plane hosts that have the load balancer's address and answer there.
-func (m *Matrix) Holders() []string {
-	var names []string
-	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
-		if m.VIPs[i].Own {
-			names = append(names, m.Hosts[i].Name)
-		}
+// fault describes why a host does not reach the control plane through the load balancer; "" if
+// another finding does. If a control-plane host gets replies from all hosts but itself, hairpin
+// connections do not work.
+func (m balancing) fault(i int, v *VIP, result Result) string {
+	hits, handshake := v.hits(), result == NoHandshake
+	if handshake {
+		result = NoReply
 	}
-	return names
-}
-
-// moves reports whether the endpoint is a virtual IP address on one control-plane host at a time,
-// instead of a load balancer for all of them.
-func (m *Matrix) moves() bool { return len(m.Holders()) > 0 }
-
-// idle returns the findings about idle connections that the load balancer did not keep.
-func (m *Matrix) idle() []Finding {
-	by := map[string][]int{}
-	for i, v := range m.VIPs {
-		switch {
-		case v.Idle == nil || v.Idle.Result == Answered:
-		case v.Idle.Ended:
-			what := m.in.Say("the load balancer closes connections of these hosts after %d s without traffic", v.Idle.For)
-			by[what] = append(by[what], i)
-		default:
-			what := m.in.Say("the load balancer silently drops connections of these hosts within %d s without traffic", v.Idle.For)
-			by[what] = append(by[what], i)
-		}
-	}
-	var found []Finding
-	for _, what := range slices.Sorted(maps.Keys(by)) {
-		slices.Sort(by[what])
-		found = append(found, Finding{Warns, AboutIdle, "network", what, m.names(by[what]), m.in.Say("set the idle timeout of the load balancer to at least five minutes, for clients and servers")})
-	}
-	return found
-}
-
-// fault describes why a host does not reach the control plane through the load balancer. If a
-// control-plane host gets replies from all hosts but itself, hairpin connections do not work.
-func (m *Matrix) fault(i int, v *VIP, result Result) string {
 	switch {
+	case result == TerminatesTLS:
+		return m.in.Say("the load balancer terminates TLS (%s) for these hosts", v.Said)
 	case result == OtherCertificate:
 		return m.in.Say("the load balancer terminates TLS, or another service answers (%s), for these hosts", v.Said)
-	case m.Hosts[i].ControlPlane && v.Hits[i] == 0 && len(v.Hits) > 0 && !m.moves():
+	case result == WithoutTLS:
+		return m.in.Say("another service answers these hosts without TLS (%s)", v.Said)
+	case handshake && len(hits) > 0 && len(m.legs()) > 0: // a narrow leg loses handshakes, too
+		return ""
+	case handshake && v.needsSmall():
+		return m.in.Say("the load balancer does not answer these hosts if the first message of TLS is larger than one packet, as with post-quantum keys (ML-KEM)")
+	case m.Hosts[i].ControlPlane && hits[i] == 0 && len(hits) > 0 && !m.moves():
 		return m.in.Say("the load balancer does not connect these hosts to themselves (hairpin)")
-	case len(v.Hits) > 0:
+	case len(hits) > 0:
 		return m.in.Say("the load balancer does not always answer these hosts (%s)", m.in.Say(string(result)))
 	default:
 		return m.in.Say("the load balancer does not answer these hosts (%s)", m.in.Say(string(result)))
 	}
+}
+
+// proxied returns the finding about a load balancer that sends the client's address before TLS.
+func (m balancing) proxied() []Finding {
+	by := map[string][]int{}
+	for _, i := range slices.Sorted(maps.Keys(m.Behind)) {
+		for _, version := range slices.Sorted(maps.Keys(m.Behind[i].Proxy)) {
+			by[version] = append(by[version], i)
+		}
+	}
+	var found []Finding
+	for _, version := range slices.Sorted(maps.Keys(by)) {
+		found = append(found, m.onBalancer(Stops, m.in.Say("the load balancer sends a header of the PROXY protocol (%s) to these hosts, which the API server does not read", version), by[version],
+			"turn the PROXY protocol off in the pool of port 6443 (HAProxy: no send-proxy, no send-proxy-v2)"))
+	}
+	return found
+}
+
+// spread returns the findings about control-plane hosts that the load balancer does not select.
+func (m balancing) spread() []Finding {
+	reached, stuck, clients := m.selection()
+	var never, standby []int
+	hosts := 0
+	for i, h := range m.Hosts {
+		switch {
+		case !h.ControlPlane:
+			continue
+		case reached[i] > 0:
+		case m.isChecked(i):
+			standby = append(standby, i)
+		default:
+			never = append(never, i)
+		}
+		hosts++
+	}
+	switch {
+	case clients == 0 || m.moves() || hosts < 2:
+		return nil
+	case len(stuck) == clients && len(reached) > 1:
+		return append([]Finding{m.onBalancer(Warns, m.in.Say("the load balancer connects each of these hosts to the same control-plane host every time (persistence by source address), so hairpin connections are not tested"),
+			stuck, fixPersistence)}, m.neverSelected(Warns, never)...)
+	case len(stuck) == clients && len(standby) > 0:
+		return append([]Finding{m.onBalancer(Warns, m.in.Say("the load balancer sends health checks to these hosts, but all requests to another one (persistence by source network, or a standby), so hairpin connections are not tested"),
+			standby, fixPersistence)}, m.neverSelected(Stops, never)...)
+	}
+	found := m.neverSelected(Stops, never)
+	if len(standby) > 0 {
+		found = append(found, m.onBalancer(Stops, m.in.Say("the load balancer sends health checks, but no requests, to these hosts"), standby,
+			"use a health check that only opens a TCP connection to port 6443, and enable these hosts in the pool"))
+	}
+	return found
+}
+
+const fixPersistence = "turn persistence off for port 6443: clients of the API server need none, and after a failure all of them stay on the other hosts"
+
+func (m balancing) neverSelected(severity Severity, hosts []int) []Finding {
+	if len(hosts) == 0 {
+		return nil
+	}
+	return []Finding{m.onBalancer(severity, m.in.Say("the load balancer sends no requests to these hosts"), hosts, fixBalancer)}
+}
+
+// selection counts the answers of each control-plane host, and returns the clients that always reach
+// the same one. A host that has the address reaches only itself.
+func (m balancing) selection() (reached map[int]int, stuck []int, clients int) {
+	reached = map[int]int{}
+	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
+		v := m.VIPs[i]
+		hits := v.hits()
+		if v.Own || len(hits) == 0 {
+			continue
+		}
+		clients++
+		total := 0
+		for host, n := range hits {
+			reached[host] += n
+			total += n
+		}
+		if len(hits) == 1 && total >= vipAnswers && v.failed() < 2 {
+			stuck = append(stuck, i)
+		}
+	}
+	return reached, stuck, clients
+}
+
+// isChecked reports whether a host gets health checks.
+func (m balancing) isChecked(i int) bool {
+	b := m.Behind[i]
+	return b != nil && slices.ContainsFunc(slices.Collect(maps.Values(b.Checks)), func(n int) bool { return n >= checksOfOne })
+}
+
+// ipv6 returns the finding about a name with an AAAA record: clients prefer IPv6 (RFC 6724).
+func (m balancing) ipv6() []Finding {
+	by := map[string][]int{}
+	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
+		if addresses := m.VIPs[i].IPv6; len(addresses) > 0 {
+			by[joined(addresses)] = append(by[joined(addresses)], i)
+		}
+	}
+	var found []Finding
+	for _, addresses := range slices.Sorted(maps.Keys(by)) {
+		found = append(found, Finding{
+			Warns, AboutVIP, dnsTeam, m.in.Say("the endpoint's name also has an IPv6 address (%s) on these hosts; clients with IPv6 prefer it, and the cluster has no IPv6", addresses),
+			m.names(by[addresses]), m.in.Say("remove the AAAA record of the name in kubernetes.controlPlaneEndpoint"),
+		})
+	}
+	return found
+}
+
+func joined(addresses []netip.Addr) string {
+	var texts []string
+	for _, a := range addresses {
+		texts = append(texts, a.String())
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ", ")
 }

@@ -33,7 +33,17 @@ func TestIdle(t *testing.T) {
 		"drops": {func(conn, back net.Conn) {
 			copyUntil(conn, back, time.Second)
 			_, _ = io.Copy(io.Discard, conn)
-		}, "the load balancer silently drops connections of these hosts within 2 s without traffic: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		}, "the load balancer silently drops connections of these hosts within 2 s without traffic, first on the side of the control-plane hosts: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		"closes the client's side": {func(conn, back net.Conn) {
+			copyUntil(conn, back, time.Second)
+			conn.Close()
+			_, _ = io.Copy(io.Discard, back)
+		}, "the load balancer closes connections of these hosts after 1 s without traffic, first on the side of the clients: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		"closes the server's side": {func(conn, back net.Conn) {
+			copyUntil(conn, back, time.Second)
+			back.Close()
+			_, _ = io.Copy(io.Discard, conn)
+		}, "the load balancer silently drops connections of these hosts within 2 s without traffic, first on the side of the control-plane hosts: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := n.relay(t, 3, all, test.carry)

@@ -3,7 +3,6 @@ package netprobe
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"net"
@@ -37,12 +36,6 @@ const (
 // claim is the kind of failures to listen; no message has it.
 const claim Kind = "arp"
 
-// arpSize is an ARP message for IPv4 on Ethernet (RFC 826).
-const (
-	arpSize    = 28
-	arpRequest = 1
-)
-
 // tryClaims sends ARP probes for this host's address, and for the load balancer's one if it is in the
 // same network, and counts the messages of other devices with one of them.
 func (a *agent) tryClaims(ctx context.Context) {
@@ -58,7 +51,7 @@ func (a *agent) tryClaims(ctx context.Context) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	addresses := []netip.Addr{a.plan.self().Address}
-	if vip, known := a.plan.vipAddress(); known && network.Contains(vip) && !a.ownVIP {
+	if vip, known := a.plan.vipAddress(); known && network.Contains(vip) && (a.vip == nil || !a.vip.Own && a.vip.Local == nil) {
 		addresses = append(addresses, vip)
 	}
 	ours := hardware()
@@ -111,27 +104,6 @@ func hardware() []net.HardwareAddr {
 		}
 	}
 	return found
-}
-
-// arpProbe asks who has an address. Its sender has no IP address, so that no host learns it.
-func arpProbe(own net.HardwareAddr, address netip.Addr) []byte {
-	b := binary.BigEndian.AppendUint16(nil, 1) // Ethernet
-	b = binary.BigEndian.AppendUint16(b, unix.ETH_P_IP)
-	b = append(b, 6, 4)
-	b = binary.BigEndian.AppendUint16(b, arpRequest)
-	b = append(append(b, own...), 0, 0, 0, 0)
-	b = append(b, make([]byte, 6)...)
-	target := address.As4()
-	return append(b, target[:]...)
-}
-
-// arpSender returns the device that says that it has an IPv4 address, in a request or a reply.
-func arpSender(b []byte) (mac net.HardwareAddr, address netip.Addr, ok bool) {
-	if len(b) < arpSize || binary.BigEndian.Uint16(b) != 1 || binary.BigEndian.Uint16(b[2:]) != unix.ETH_P_IP || b[4] != 6 || b[5] != 4 {
-		return nil, netip.Addr{}, false
-	}
-	address = netip.AddrFrom4([4]byte(b[14:18]))
-	return bytes.Clone(b[8:14]), address, !address.IsUnspecified()
 }
 
 // claimed counts a message of another device.
@@ -222,6 +194,9 @@ func (m *Matrix) claimedVIP(devices map[string][]string) []Finding {
 	var found []Finding
 	for _, address := range slices.Sorted(maps.Keys(devices)) {
 		macs := slices.Sorted(slices.Values(devices[address]))
+		if !slices.ContainsFunc(macs, func(mac string) bool { return m.device(mac) == mac }) {
+			continue // direct names the hosts that answer for it
+		}
 		var names, hits []string
 		for _, mac := range macs {
 			names = append(names, m.device(mac))

@@ -77,7 +77,7 @@ func splits(secure func(conn readAhead)) func(conn net.Conn, dial func() (net.Co
 			return
 		}
 		defer back.Close()
-		forward(peeked{conn, r}, back)
+		forward(peeked{conn, r, ""}, back)
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	About    About    `json:"about"`
-	Owner    string   `json:"owner"` // "network", "hosts"
+	Owner    string   `json:"owner"` // "network", "hosts", "balancer", "dns"
 	What     string   `json:"what"`  // "TCP 2380 (etcd peers) does not arrive"
 	Between  []string `json:"between"`
 	Fix      string   `json:"fix"`

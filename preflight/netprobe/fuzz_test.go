@@ -117,6 +117,9 @@ func FuzzReports(f *testing.F) {
 				`"attempts":[{"to":1,"kind":"tcp","port":1,"result":"connected, then no reply"},{"to":1,"kind":"tls","port":1,"source":"10.0.0.7","bytes":-1}]}`,
 		),
 	)
+	f.Add([]byte(`{"schema":2,"hosts":[{"name":"a","controlPlane":true},{"name":"b","controlPlane":true}],"vip":{"hits":{"9":-1},"small":{"-1":3},"failures":{"no reply to TLS":2},` +
+		`"transfers":[{"to":9,"tried":2,"failed":2},{"to":1,"tried":2,"failed":2}],"idle":{"to":-7},"local":{"address":"10.0.0.9","direct":true},"mac":"x","owners":["x"],"ipv6":["::1"]},` +
+		`"behind":{"checks":{"10.0.0.9":2},"proxy":{"v1":1},"stalled":[{"from":-1}],"idle":[{"from":9}]}}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r Report
 		if json.Unmarshal(b, &r) != nil {

@@ -66,6 +66,8 @@ type Matrix struct {
 	// Claims are the addresses that other devices use, too.
 	Claims []HostClaim `json:"claims,omitempty"`
 	cards  []card
+	// Behind has the views of the control-plane hosts behind the load balancer, by host.
+	Behind map[int]*Behind `json:"behind,omitempty"`
 	// OneNetwork is true if all hosts are in the network of every host's interface, without a router
 	// between them.
 	OneNetwork bool     `json:"oneNetwork"`
@@ -126,7 +128,7 @@ func Judge(reports []*Report) (*Matrix, error) {
 	}
 	m.markPartial()
 	m.Duplicates = duplicates(by)
-	m.VIPs = vips(by)
+	m.VIPs, m.Behind = vips(by), behinds(by)
 	m.Claims, m.cards = claims(by), cards(by)
 	return m, nil
 }

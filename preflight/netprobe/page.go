@@ -76,7 +76,7 @@ func (p *Page) Measure(m *Matrix, needs Needs) {
 		p.Flows[i].State, p.Flows[i].Faults = m.flow(p.Flows[i])
 	}
 	for _, f := range m.Findings(needs) {
-		if f.Owner == "network" && f.Severity != Notes {
+		if (f.Owner == "network" || f.Owner == balancerTeam) && f.Severity != Notes {
 			p.Changes = append(p.Changes, f)
 		}
 	}
@@ -117,6 +117,9 @@ func (m *Matrix) balanced() (FlowState, []string) {
 	}
 	var faults []string
 	for _, f := range m.balancer() {
+		if f.Severity != Stops {
+			continue
+		}
 		faults = append(faults, f.What+": "+strings.Join(f.Between, ", "))
 	}
 	if len(faults) > 0 {

@@ -33,6 +33,8 @@ type Report struct {
 	Closed []Closed `json:"closed,omitempty"`
 
 	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
+	// Behind is nil if nothing came from the load balancer.
+	Behind *Behind `json:"behind,omitempty"`
 	// Paths are the numbers of the paths to the other hosts whose agents answer.
 	Paths []Path `json:"paths,omitempty"`
 

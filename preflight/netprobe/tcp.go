@@ -16,6 +16,7 @@ import (
 )
 
 const (
+	recordType   = 0x16 // TLS handshake: the first byte from a client
 	dialTimeout  = 3 * time.Second
 	replyTimeout = 3 * time.Second
 )
@@ -48,7 +49,7 @@ func (a *agent) listenAt(ctx context.Context, address netip.Addr, port int) erro
 
 // maxConversations is far more than the hosts of a plan need at a time, and half of it is for one
 // address. The agent closes further connections.
-const maxConversations = 256
+const maxConversations = 1024
 
 func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) {
 	listener = listen.PerAddress(listener, maxConversations/2, nil)
@@ -84,12 +85,18 @@ func (a *agent) acceptTCP(ctx context.Context, listener net.Listener, port int) 
 func (a *agent) answerTCP(ctx context.Context, conn net.Conn, port int) {
 	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
 	r := bufio.NewReader(conn)
+	proxy, errProxy := skipProxy(r)
 	first, err := r.Peek(1)
-	if err != nil {
+	if errors.Join(errProxy, err) != nil {
+		a.checked(conn, port)
 		return
 	}
-	if first[0] == recordType {
-		a.answerVIP(ctx, peeked{conn, r}, port)
+	switch first[0] {
+	case recordType:
+		a.answerVIP(ctx, peeked{conn, r, proxy}, port)
+		return
+	case 'G':
+		a.answerHTTP(conn, r, port)
 		return
 	}
 	buf := make([]byte, messageSize)

@@ -254,7 +254,10 @@ func (l *lanes) tally(ctx context.Context, m message, sent int) (got tally, ok b
 
 // pause reports whether ctx still runs after the time.
 func pause(ctx context.Context, d time.Duration) bool {
-	time.Sleep(d)
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
 	return ctx.Err() == nil
 }
 

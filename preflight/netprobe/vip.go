@@ -1,15 +1,14 @@
 package netprobe
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
-	"io"
+	"maps"
 	"math/rand/v2"
 	"net"
-	"os"
+	"net/netip"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -17,6 +16,9 @@ import (
 type VIP struct {
 	// Hits counts the answers of each control-plane host, by its number.
 	Hits map[int]int `json:"hits,omitempty"`
+	// Small counts the answers to handshakes with a small first message, which are used after a
+	// failure of today's size.
+	Small map[int]int `json:"small,omitempty"`
 	// Failures counts the connections without an answer of a host, by result. Before the first
 	// answer only the last failure counts.
 	Failures map[Result]int `json:"failures,omitempty"`
@@ -24,81 +26,60 @@ type VIP struct {
 	Idle     *Idle          `json:"idle,omitempty"` // nil without a test
 	// Own is true if this control-plane host has the address, and answered there.
 	Own bool `json:"own,omitempty"`
-}
+	// Transfers are the exchanges of data with each control-plane host.
+	Transfers []Transfer `json:"transfers,omitempty"`
+	// Local is the address on an interface of this host; nil if it has none.
+	Local *LocalVIP `json:"local,omitempty"`
+	// MAC is of the interface with the host's address, and Owners are the MAC addresses that answer
+	// ARP requests for the load balancer's address there.
+	MAC    string   `json:"mac,omitempty"`
+	Owners []string `json:"owners,omitempty"`
+	// IPv6 are the addresses of the endpoint's name in AAAA records, according to this host's resolver.
+	IPv6 []netip.Addr `json:"ipv6,omitempty"`
 
-// Idle is the result of the test with an idle connection through the load balancer.
-type Idle struct {
-	For    Seconds `json:"for"`
-	Result Result  `json:"result"` // Answered if the load balancer kept it
-	// Ended is true if the other end closed it; otherwise it was dropped silently.
-	Ended bool `json:"ended,omitempty"`
+	addresses []netip.Addr // IPv4 addresses of the endpoint
 }
-
-// OtherCertificate is the result for a certificate of another service: the load balancer terminates
-// TLS, or the address belongs to another service.
-const OtherCertificate Result = "other certificate"
 
 const (
-	vipEvery   = 200 * time.Millisecond // on average
-	recordType = 0x16                   // TLS handshake: the first byte from a client
+	vipEvery = 200 * time.Millisecond // on average
+	// vipHeld is the number of open connections of a host during its test. A load balancer that
+	// selects the host with the fewest connections then selects all of them.
+	vipHeld = 2
+	// vipAnswers is the number of answers of a single host that shows persistence: without it,
+	// three hosts get all of them by chance in one of two thousand tests.
+	vipAnswers = 8
+	// vipLarge is the number of failures of large handshakes that shows their size as the reason.
+	vipLarge = 3
 )
-
-// peeked is a connection with buffered input.
-type peeked struct {
-	net.Conn
-	r *bufio.Reader
-}
-
-func (p peeked) Read(b []byte) (int, error) { return p.r.Read(b) }
-
-// answerVIP sends the number of this host over TLS.
-func (a *agent) answerVIP(ctx context.Context, conn net.Conn, port int) {
-	config, err := a.identity()
-	if err != nil {
-		return
-	}
-	_ = conn.SetDeadline(time.Now().Add(answerTimeout))
-	c := tls.Server(conn, config)
-	if err := c.HandshakeContext(ctx); err != nil {
-		return
-	}
-	said := message{kind: TCP, reply: true, from: a.plan.Self, port: port, clock: time.Now()}.encode(a.plan.Token)
-	if _, err := c.Write(said); err != nil {
-		return
-	}
-	// A host sends another message at once, and the test of idle connections sends it later.
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	_ = conn.SetDeadline(time.Now().Add(a.plan.Idle.Duration() + 2*replyTimeout))
-	second := make([]byte, messageSize)
-	if _, err := io.ReadFull(c, second); err != nil {
-		return
-	}
-	if m, err := a.plan.Token.decode(second); err == nil && m.kind == TLS {
-		a.answerTLS(c, conn, m, port)
-		return
-	}
-	_, _ = c.Write(said)
-}
 
 // listenVIP answers on the load balancer's address if this host has it, because an API server
 // listens on all addresses. A program that already listens there is the load balancer.
 func (a *agent) listenVIP(ctx context.Context) {
-	host, _, err := net.SplitHostPort(a.plan.VIP)
-	if err != nil || !a.plan.self().ControlPlane {
+	if a.plan.VIP == "" {
 		return
 	}
-	asked, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	addresses, _ := net.DefaultResolver.LookupNetIP(asked, "ip4", host) // the connection reports an unknown name
-	for _, address := range addresses {
-		if _, _, err := ownInterface(Host{Address: address.Unmap()}); err == nil {
-			a.ownVIP = a.listenAt(ctx, address.Unmap(), apiServer) == nil
-		}
+	a.vip = &VIP{Hits: map[int]int{}, Small: map[int]int{}, Failures: map[Result]int{}}
+	a.inspectVIP(ctx)
+	if a.vip.Local != nil && a.plan.self().ControlPlane {
+		a.vip.Own = a.listenAt(ctx, a.vip.Local.Address, apiServer) == nil
 	}
 }
 
-// tryVIP connects to the load balancer until each control-plane host has answered twice, or until
-// the time limit.
+// vipTest is a running test of the load balancer.
+type vipTest struct {
+	*agent
+
+	config    *tls.Config
+	mu        sync.Mutex
+	transfers map[int]*Transfer
+	running   map[int]bool
+	held      []net.Conn
+	since     int // connections since the last failure
+	wait      sync.WaitGroup
+}
+
+// tryVIP connects to the load balancer until each control-plane host has answered twice and has
+// exchanged data, or until the time limit.
 func (a *agent) tryVIP(ctx context.Context) {
 	if a.plan.VIP == "" {
 		return
@@ -107,122 +88,159 @@ func (a *agent) tryVIP(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	v := &VIP{Hits: map[int]int{}, Failures: map[Result]int{}, Own: a.ownVIP}
-	last := time.Now().Add(a.plan.Patience.Duration())
-	for time.Now().Before(last) && ctx.Err() == nil && !a.allHit(v) {
-		from, result, said := a.dialVIP(ctx, config)
-		switch {
-		case result == Answered:
-			if len(v.Hits) == 0 {
-				clear(v.Failures)
-				last = time.Now().Add(a.plan.Patience.Duration() / 3) // for answers of the other hosts
-			}
-			v.Hits[from]++
-		case len(v.Hits) == 0: // the health checks have possibly not run yet
-			clear(v.Failures)
-			fallthrough
-		default:
-			v.Failures[result]++
-			v.Said = said
-		}
-		if result == OtherCertificate { // waiting does not change it
-			break
-		}
-		// Without a random delay, a round-robin load balancer could always select the same host.
-		time.Sleep(vipEvery/2 + rand.N(vipEvery)) //nolint:gosec // no secret
+	t := &vipTest{agent: a, config: config, transfers: map[int]*Transfer{}, running: map[int]bool{}}
+	asking, stop := context.WithCancel(ctx)
+	t.wait.Go(func() { a.askOwners(asking) })
+	t.connect(ctx)
+	stop()
+	t.wait.Wait()
+	for _, conn := range t.held {
+		conn.Close()
 	}
-	if len(v.Hits) > 0 && a.plan.Idle > 0 {
-		v.Idle = a.tryIdle(ctx, config)
+	for _, to := range slices.Sorted(maps.Keys(t.transfers)) {
+		a.vip.Transfers = append(a.vip.Transfers, *t.transfers[to])
+	}
+	if len(a.vip.Hits) > 0 && a.plan.Idle > 0 {
+		a.vip.Idle = a.tryIdle(ctx, config)
 	}
 	a.report.mu.Lock()
 	defer a.report.mu.Unlock()
-	a.report.VIP = v
+	a.report.VIP = a.vip
 }
 
-// allHit reports whether every control-plane host has answered twice. A host with the address
-// reaches only itself.
-func (a *agent) allHit(v *VIP) bool {
-	if a.ownVIP {
-		return v.Hits[a.plan.Self] >= 2
+// connect makes one connection at a time. After a handshake without a reply, half of them are small.
+func (t *vipTest) connect(ctx context.Context) {
+	v, began, configs := t.vip, time.Now(), []*tls.Config{t.config, small(t.config)}
+	answered, alternate := false, false
+	last := began.Add(t.plan.Patience.Duration())
+	for n := 0; ctx.Err() == nil && !t.complete() && (time.Now().Before(last) || t.soon() && time.Since(began) < 2*t.plan.Patience.Duration()); {
+		switch {
+		case alternate && answered: // at random: a load balancer can alternate, too
+			n = rand.N(2) //nolint:gosec // no secret
+		case alternate:
+			n = 1 - n
+		}
+		g := t.greetVIP(ctx, configs[n])
+		if !answered && (n == 0 || g.conn != nil) { // the health checks have possibly not run before
+			clear(v.Failures)
+		}
+		if g.conn != nil {
+			if !answered {
+				answered, last = true, time.Now().Add(t.plan.Patience.Duration()/3) // for answers of the other hosts
+			}
+			[]map[int]int{v.Hits, v.Small}[n][g.from]++
+			t.use(ctx, g)
+		}
+		switch {
+		case g.result == NoHandshake:
+			alternate = true
+		case n == 0 && g.conn != nil && v.Failures[NoHandshake] == 0: // the failures were before the health checks
+			alternate = false
+		}
+		t.since++
+		if g.result != Answered {
+			v.Failures[g.result]++
+			v.Said, t.since = g.said, 0
+		}
+		waits := g.result == OtherCertificate && time.Since(began) < t.plan.Patience.Duration()/3 // for the hosts behind it
+		if (g.result == OtherCertificate || g.result == TerminatesTLS) && !waits {
+			return
+		}
+		// Without a random delay, a round-robin load balancer could always select the same host.
+		pause(ctx, vipEvery/2+rand.N(vipEvery)) //nolint:gosec // no secret
 	}
-	for i, h := range a.plan.Hosts {
-		if h.ControlPlane && v.Hits[i] < 2 {
+}
+
+// hits counts the answers of each control-plane host to handshakes of each size.
+func (v *VIP) hits() map[int]int {
+	all := maps.Clone(v.Hits)
+	if all == nil {
+		all = map[int]int{}
+	}
+	for host, n := range v.Small {
+		all[host] += n
+	}
+	return all
+}
+
+// use exchanges data on the connection if that is still to test for its host. Otherwise it holds the
+// connection.
+func (t *vipTest) use(ctx context.Context, g greeting) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	done := t.transfers[g.from]
+	if !t.running[g.from] && !done.settled() {
+		if done == nil {
+			done = &Transfer{To: g.from}
+			t.transfers[g.from] = done
+		}
+		t.running[g.from] = true
+		t.wait.Go(func() {
+			r := t.transfer(ctx, g.conn)
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			done.add(r)
+			t.running[g.from] = false
+		})
+		return
+	}
+	t.held = append(t.held, g.conn)
+	if len(t.held) > vipHeld {
+		t.held[0].Close()
+		t.held = t.held[1:]
+	}
+}
+
+// complete reports whether every control-plane host has answered twice and exchanged data. A host
+// with the address reaches only itself.
+func (t *vipTest) complete() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.doubtful() {
+		return false
+	}
+	for i, h := range t.plan.Hosts {
+		switch {
+		case t.vip.Own && i != t.plan.Self, !h.ControlPlane:
+		case t.vip.Hits[i] < 2, !t.transfers[i].settled():
 			return false
 		}
 	}
 	return true
 }
 
-// dialVIP connects and reads one answer.
-func (a *agent) dialVIP(ctx context.Context, config *tls.Config) (from int, result Result, said string) {
-	conn, from, result, said := a.greetVIP(ctx, config)
-	if conn != nil {
-		conn.Close()
-	}
-	return from, result, said
+// doubtful reports whether a failure happened once, and may be repeated.
+func (t *vipTest) doubtful() bool {
+	return len(t.vip.hits()) > 0 && t.vip.failed() == 1 && t.since < vipAnswers ||
+		len(t.vip.Hits) == 0 && len(t.vip.Small) > 0 && !t.vip.needsSmall()
 }
 
-// greetVIP connects and reads the number of the host. conn is nil unless the result is Answered.
-func (a *agent) greetVIP(ctx context.Context, config *tls.Config) (conn net.Conn, from int, result Result, said string) {
-	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: config}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout+replyTimeout)
-	defer cancel()
-	conn, err := dialer.DialContext(ctx, "tcp4", a.plan.VIP)
-	if other := (&tls.CertificateVerificationError{}); errors.As(err, &other) {
-		return nil, 0, OtherCertificate, subject(other.UnverifiedCertificates)
-	}
-	if err != nil {
-		return nil, 0, failed(err), reason(err)
-	}
-	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
-	buf := make([]byte, messageSize)
-	if _, err := io.ReadFull(conn, buf); err != nil {
-		conn.Close()
-		return nil, 0, NoReply, reason(err)
-	}
-	m, err := a.plan.Token.decode(buf)
-	if err != nil || !m.reply || m.from >= len(a.plan.Hosts) {
-		conn.Close()
-		return nil, 0, OtherProgram, ""
-	}
-	return conn, m.from, Answered, ""
+// needsSmall reports whether only small handshakes have a reply.
+func (v *VIP) needsSmall() bool {
+	return len(v.Hits) == 0 && len(v.Small) > 0 && v.Failures[NoHandshake] >= vipLarge
 }
 
-// tryIdle keeps a connection idle for the time in the plan, and then expects an answer. TCP
-// keep-alives continue, as in Kubernetes clients. It returns nil without a connection, or if the
-// measurement ends.
-func (a *agent) tryIdle(ctx context.Context, config *tls.Config) *Idle {
-	conn, _, result, _ := a.greetVIP(ctx, config)
-	if result != Answered {
-		return nil
+// failed is the number of failed connections.
+func (v *VIP) failed() (count int) {
+	for _, n := range v.Failures {
+		count += n
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	began := time.Now()
-	_ = conn.SetDeadline(began.Add(a.plan.Idle.Duration()))
-	buf := make([]byte, messageSize)
-	_, err := conn.Read(buf)
-	idle := &Idle{For: Seconds(time.Since(began).Round(time.Second) / time.Second), Result: Answered}
-	switch {
-	case ctx.Err() != nil:
-		return nil
-	case !errors.Is(err, os.ErrDeadlineExceeded):
-		idle.Result, idle.Ended = failed(err), true
-		return idle
-	}
-	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
-	_, errAsk := conn.Write(message{kind: TCP, from: a.plan.Self, clock: time.Now()}.encode(a.plan.Token))
-	_, errAnswer := io.ReadFull(conn, buf)
-	if err := errors.Join(errAsk, errAnswer); err != nil {
-		idle.Result = failed(err)
-	}
-	return idle
+	return count
 }
 
-// subject is the subject of the first certificate.
-func subject(certificates []*x509.Certificate) string {
-	if len(certificates) == 0 {
-		return ""
+// soon reports whether only a few more answers, or a repeated exchange of data, complete the result.
+// On a busy host the time limit can come first.
+func (t *vipTest) soon() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.doubtful() {
+		return true
 	}
-	return certificates[0].Subject.String()
+	hits := t.vip.hits()
+	for to, n := range hits {
+		if len(hits) == 1 && n < vipAnswers || !t.transfers[to].settled() {
+			return true
+		}
+	}
+	return false
 }
