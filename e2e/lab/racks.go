@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 // A Shape is how the hosts of Racks are connected.
@@ -95,13 +96,18 @@ func (r *Racks) Close() error {
 	return errors.Join(errs...)
 }
 
+// staleAfter is longer than a network exists. Another program may have the number of a process that
+// was killed.
+const staleAfter = time.Hour
+
 // SweepRacks removes the namespaces of processes that were killed.
 func SweepRacks(ctx context.Context) error {
 	files, err := filepath.Glob("/run/netns/agr*-*-*")
 	for _, file := range files {
 		name := filepath.Base(file)
 		pid, _, _ := strings.Cut(strings.TrimPrefix(name, "agr"), "-")
-		if _, errGone := os.Stat("/proc/" + pid); errors.Is(errGone, os.ErrNotExist) {
+		made, errStat := os.Stat(file)
+		if _, errGone := os.Stat("/proc/" + pid); errors.Is(errGone, os.ErrNotExist) || errStat == nil && time.Since(made.ModTime()) > staleAfter {
 			err = errors.Join(err, deleteNS(ctx, name))
 		}
 	}

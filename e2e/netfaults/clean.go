@@ -2,6 +2,7 @@ package netfaults
 
 import (
 	"fmt"
+	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -18,6 +19,13 @@ func clean() []Fault {
 		{Name: "clean: jumbo frames on a switch", On: lab.Plan{Shape: lab.Switched, MTU: 9000}},
 		{Name: "clean: jumbo frames through routers", On: jumbo},
 		{Name: "clean: jumbo frames, and a router that answers with ICMP", On: jumbo, Make: []change{ip(lab.RouterSpace, "link set node3 mtu 1500"), ip("node3", "link set eth0 mtu 1500")}},
+		{Name: "clean: a narrow link, routers that answer with ICMP, and network.mtu", On: lab.Plan{Shape: lab.TwoPaths, Config: "network: {mtu: 1400}\n"}, Make: narrowLink(1400)},
+		{Name: "clean: two data centers", On: lab.Plan{Shape: lab.TwoPaths, Balanced: true}, Make: append(wire(constant(2*time.Millisecond)), balance(proxy{}))},
+		{Name: "clean: pods' addresses on a switch", On: lab.Plan{Shape: lab.Switched, Config: "network: {encapsulation: native}\n"}},
+		{Name: "clean: hosts with firewalls that accept the cluster's ports", Make: []change{onAll(3, func(node int) change {
+			return firewall(node, "table inet site {\n\tchain input {\n\t\ttype filter hook input priority 0; policy drop;\n\t\tct state established,related accept\n\t\tiif lo accept\n\t\tip protocol { icmp, 4 } accept\n"+
+				"\t\ttcp dport { 22, $meeting, 2379, 2380, 5000, 6443, 10250, 10256, 30000-32767 } accept\n\t\tudp dport { 4789, 6081, 8472 } accept\n\t}\n}\n")
+		})}},
 		{Name: "clean: a stateful firewall that sees both directions", Make: []change{sysctl(lab.RouterSpace, "net.netfilter.nf_conntrack_tcp_loose=0"), forward("ct state invalid drop", "ct state established,related accept", "ct state new accept")}},
 		{Name: "clean: a load balancer, round robin", On: ha, Make: []change{balance(proxy{})}},
 		{Name: "clean: a load balancer, least connections", On: haSwitched, Make: []change{balance(proxy{by: "leastconn"})}},

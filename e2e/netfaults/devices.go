@@ -23,14 +23,14 @@ func deviceFaults() []Fault {
 		{Name: "a proxy answers in a host's place", Make: []change{answer(17000, "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", true), translate("prerouting", node1API+"redirect to :17000")},
 			Says: []Finding{{Status: stops, Owner: "network", What: other, Where: way(2, 1)}}},
 		{Name: "a router translates source addresses", Make: []change{translate("postrouting", "ip saddr $node2 ip daddr $node1 masquerade")},
-			Says: []Finding{{Status: warns + "|" + stops, Owner: "network", What: `source|NAT|address`, Where: way(2, 1)}}},
+			Says: []Finding{{Status: matters, Owner: "network", What: `source|NAT|address`, Where: way(2, 1)}}},
 		{Name: "a router translates source addresses of TCP, everywhere", Make: []change{translate("postrouting", "ip protocol tcp masquerade")},
-			Says: []Finding{{Status: warns + "|" + stops, Owner: "network", What: `source|NAT|address`}}},
+			Says: []Finding{{Status: matters, Owner: "network", What: `source|NAT|address`}}},
 		{Name: "a route has another source address", Make: []change{ip("node2", "addr add 10.90.2.77/24 dev eth0", "rule add ipproto tcp dport $meeting lookup 9 pref 10",
 			"route add default via 10.90.2.1 dev eth0 src $node2 table 9", "route add 10.90.1.0/24 via 10.90.2.1 dev eth0 src 10.90.2.77")},
-			Says: []Finding{{Status: warns + "|" + stops, Owner: "hosts", What: `source|10\.90\.2\.77`, Where: `node2 `}}},
-		{Name: "another host has the same address", On: lab.Plan{Shape: lab.Switched, Balanced: true, ControlPlanes: 1}, Make: twin(),
-			Says: []Finding{{Status: stops, Owner: "hosts|network", What: `(same|duplicate|second|another|two).*(address|10\.90\.0\.12)|10\.90\.0\.12.*(twice|two|another)`, Where: `node2 |10\.90\.0\.12`}}},
+			Says: []Finding{{Status: matters, Owner: "hosts", What: `source|10\.90\.2\.77`, Where: `node2 `}}},
+		{Name: "another host has the same address", On: switched, Make: twin(),
+			Says: []Finding{{Status: stops, Owner: anyOwner, What: `(same|duplicate|second|another|two).*(address|10\.90\.0\.12)|10\.90\.0\.12.*(twice|two|another)`, Where: `node2 |10\.90\.0\.12`}}},
 		{Name: "two hosts are clones", Make: []change{write(2, lab.MachineID, "0123456789abcdef0123456789abcdef\n"), write(3, lab.MachineID, "0123456789abcdef0123456789abcdef\n")},
 			Says: []Finding{Finding{Status: stops, Owner: "hosts", What: `the same machine-id`}.at(2, 3)}},
 		{Name: "two hosts have the same name", Make: []change{write(3, lab.HostName, "node2\n")},
@@ -38,15 +38,13 @@ func deviceFaults() []Fault {
 	}
 }
 
-// twin gives the address of node2 to another machine on the switch, the namespace of the balancer.
-// The others know the hardware address of node2, so the measurement itself reaches node2.
+// twin gives the address of node2 to another machine on the switch. The others know the hardware
+// address of node2, so the measurement itself reaches node2.
 func twin() []change {
 	return []change{
 		ip("node1", "neigh replace $node2 lladdr $mac2 dev eth0 nud permanent"),
 		ip("node3", "neigh replace $node2 lladdr $mac2 dev eth0 nud permanent"),
-		ip(lab.RouterSpace, "neigh replace $node2 lladdr $mac2 dev br0 nud permanent"),
-		ip(lab.BalancerSpace, "addr add $node2/24 dev eth0"),
-		balance(proxy{}),
+		ip(lab.RouterSpace, "addr add $node2/32 dev br0"),
 	}
 }
 

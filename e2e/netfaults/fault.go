@@ -34,7 +34,12 @@ const (
 	stops = "fail"
 	warns = "warn"
 	notes = "note"
+
+	matters = "warn or fail"
 )
+
+// anyOwner is for a fault that has two owners.
+const anyOwner = ""
 
 // from matches the way between two hosts in one direction, and excludes the other direction.
 func (f Finding) from(sender, receiver int) Finding {
@@ -74,19 +79,32 @@ func (f Fault) missing(m *lab.Measurement) []Finding {
 func (f Finding) in(m *lab.Measurement) bool {
 	what, where := regexp.MustCompile("(?i)"+f.What), regexp.MustCompile(f.Where)
 	for _, r := range m.Results {
-		if f.Status != r.Status && (f.Status != notes || r.Status == stops || r.Status == warns) {
+		if !f.has(r.Status) {
 			continue
 		}
 		for line := range strings.SplitSeq(r.Found, "\n") {
 			if !what.MatchString(line) || !where.MatchString(line) || f.Never != "" && regexp.MustCompile(f.Never).MatchString(line) {
 				continue
 			}
-			if f.Status == notes || f.onPage(m, what) == (f.Owner != "hosts") {
+			if f.Status == notes || f.Owner == anyOwner || f.onPage(m, what) == (f.Owner != "hosts") {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// has reports whether the finding may have the status of a check.
+func (f Finding) has(status string) bool {
+	serious := status == stops || status == warns
+	switch f.Status {
+	case notes:
+		return !serious
+	case matters:
+		return serious
+	default:
+		return status == f.Status
+	}
 }
 
 // onPage reports whether the page for the network administrators asks for a change.

@@ -18,9 +18,9 @@ import (
 // atOnce is the number of networks at a time. Each of them mostly waits.
 const atOnce = 6
 
-// All lists the networks with a fault, then those without.
+// All lists the networks without a fault, then those with one.
 func All() []Fault {
-	return slices.Concat(portFaults(), sizeFaults(), shareFaults(), deviceFaults(), hostFaults(), balancerFaults(), nameFaults(), clean())
+	return slices.Concat(clean(), portFaults(), sizeFaults(), shareFaults(), deviceFaults(), hostFaults(), balancerFaults(), nameFaults())
 }
 
 // Run plays the faults with these names, or all. It writes a table to log, and returns an error

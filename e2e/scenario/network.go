@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/netfaults"
 	"airgap.dev/airgap/e2e/secrets"
 )
 
@@ -31,8 +32,12 @@ ssh:
 
 // Network tests a network that drops packets between the servers: the checks report it in
 // terms for network administrators and change nothing. If another port works, the cluster
-// uses that one.
+// uses that one. Before the servers boot, it plays faults between hosts that are only network
+// namespaces.
 func Network(ctx context.Context, e *Env) error {
+	if err := e.InOrder([]Part{{"networks between hosts, with faults and without", func() error { return netfaults.Run(ctx, e.Program, e.Work, e.Log) }}}); err != nil {
+		return err
+	}
 	if err := brokenNetwork(ctx, e); err != nil {
 		return err
 	}
