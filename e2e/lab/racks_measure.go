@@ -15,14 +15,17 @@ import (
 	"time"
 )
 
-// Measurement is the result of `airgap netprobe` on all hosts.
+// Measurement is the result of `airgap netprobe` on all hosts, or of checks on each host.
 type Measurement struct {
-	Results []struct{ ID, Status, Found, Want, Fix string }
+	Results []Result
 	Page    string // for the network administrators
 	Took    time.Duration
 }
 
-// measured matches the code that `airgap netprobe listen` shows.
+// Result is the result of a check.
+type Result struct{ ID, Status, Found, Want, Fix string }
+
+// shownCode matches the code that `airgap netprobe listen` shows.
 var shownCode = regexp.MustCompile(`the code, valid once: (\S+)`)
 
 // measureLimit is the time for one measurement, also on a busy machine.
@@ -85,4 +88,30 @@ func (r *Racks) join(ctx context.Context, program string, host int, code string)
 		return fmt.Errorf("join on %s: %w: %s", Node(host), err, bytes.TrimSpace(out))
 	}
 	return nil
+}
+
+// Preflight runs one check of `airgap preflight` on each host. In Found, each line begins with the
+// name of its host.
+func (r *Racks) Preflight(ctx context.Context, program, check string) (*Measurement, error) {
+	ctx, cancel := context.WithTimeout(ctx, measureLimit)
+	defer cancel()
+	if err := r.writeBundle(); err != nil {
+		return nil, err
+	}
+	began, all := time.Now(), &Measurement{}
+	for i := 1; i <= r.Hosts; i++ {
+		cmd := r.command(ctx, Node(i), program, "preflight", "--only="+check, "--output", "json", "--node", Node(i), "--require-key", filepath.Join(r.bundled, bundleKey), r.bundled)
+		var out, screen bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &screen
+		exit := cmd.Run() // its status is in the report, too
+		var m Measurement
+		if err := json.Unmarshal(out.Bytes(), &m); err != nil || len(m.Results) != 1 {
+			return nil, fmt.Errorf("check %s on %s: %w: %w\n%s%s", check, Node(i), err, exit, &screen, &out)
+		}
+		result := m.Results[0]
+		result.Found = Node(i) + " " + strings.ReplaceAll(result.Found, "\n", "\n"+Node(i)+" ")
+		all.Results = append(all.Results, result)
+	}
+	all.Took = time.Since(began)
+	return all, nil
 }

@@ -14,6 +14,9 @@ func clean() []Fault {
 	haSwitched := lab.Plan{Shape: lab.Switched, Balanced: true}
 	return []Fault{
 		{Name: "clean: routers without NAT"},
+		{Name: "clean: name servers", Check: "name-servers", Make: []change{names(56, "", true), onAll(3, func(node int) change {
+			return write(node, lab.ResolvConf, "search bank.example\nnameserver $names\nnameserver 10.90.53.56\n")
+		})}},
 		{Name: "clean: one switch", On: switched},
 		{Name: "clean: two equal paths", On: twoPaths},
 		{Name: "clean: jumbo frames on a switch", On: lab.Plan{Shape: lab.Switched, MTU: 9000}},

@@ -17,7 +17,10 @@ type Fault struct {
 	Name string
 	On   lab.Plan
 	Make []change
-	Says []Finding // none for a network without a fault
+	// Check is the check of airgap preflight on each host that must name the fault; "" for airgap
+	// netprobe between the hosts.
+	Check string
+	Says  []Finding // none for a network without a fault
 }
 
 // Finding is a finding that must be reported. Texts are regular expressions.
@@ -86,7 +89,7 @@ func (f Finding) in(m *lab.Measurement) bool {
 			if !what.MatchString(line) || !where.MatchString(line) || f.Never != "" && regexp.MustCompile(f.Never).MatchString(line) {
 				continue
 			}
-			if f.Status == notes || f.Owner == anyOwner || f.onPage(m, what) == (f.Owner != "hosts") {
+			if f.Status == notes || f.Owner == anyOwner || f.onPage(m, what) == (f.Owner == "network" || f.Owner == "balancer") {
 				return true
 			}
 		}

@@ -1,26 +1,29 @@
 package netfaults
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"airgap.dev/airgap/e2e/lab"
 )
 
-// TestFaults plays all networks, or those that NETFAULT names. It needs root.
+// TestFaults plays all networks, or those that NETFAULT names, with the program
+// AIRGAP_PROGRAM. It needs root.
 func TestFaults(t *testing.T) {
 	if os.Getenv("AIRGAP_LAB") == "" {
 		t.Skip("AIRGAP_LAB is not set")
 	}
-	program, err := filepath.Abs("../../dist/airgap")
+	program, err := filepath.Abs(cmp.Or(os.Getenv("AIRGAP_PROGRAM"), "../../dist/airgap"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var names []string
 	if name := os.Getenv("NETFAULT"); name != "" {
-		names = append(names, name)
+		names = strings.Split(name, ",")
 	}
 	if err := Run(t.Context(), program, t.TempDir(), os.Stderr, names...); err != nil {
 		t.Error("some networks have a wrong result")
@@ -57,7 +60,7 @@ func TestTable(t *testing.T) {
 // team does not count.
 func TestFinding(t *testing.T) {
 	m := &lab.Measurement{Page: "<h2>Required changes</h2><td>TCP 10250 (kubelet) does not arrive</td><h2>Connections</h2>"}
-	m.Results = append(m.Results, struct{ ID, Status, Found, Want, Fix string }{ID: "ports-reach", Status: stops,
+	m.Results = append(m.Results, lab.Result{ID: "ports-reach", Status: stops,
 		Found: "TCP 6443 (kube-apiserver) arrives, but the host's own firewall blocks it: from node2 (10.90.2.11) to node1 (10.90.1.11)\n" +
 			"TCP 10250 (kubelet) does not arrive: from node2 (10.90.2.11) to node1 (10.90.1.11), node3 (10.90.3.11)"})
 	for _, c := range []struct {

@@ -71,6 +71,9 @@ func (f Fault) play(ctx context.Context, program, dir string) (m *lab.Measuremen
 			return nil, fmt.Errorf("make the network: %w", err)
 		}
 	}
+	if f.Check != "" {
+		return r.Preflight(ctx, program, f.Check)
+	}
 	return r.Measure(ctx, program)
 }
 
