@@ -2,7 +2,6 @@ package netfaults
 
 import (
 	"fmt"
-	"time"
 
 	"airgap.dev/airgap/e2e/lab"
 )
@@ -23,7 +22,6 @@ func clean() []Fault {
 		{Name: "clean: jumbo frames through routers", On: jumbo},
 		{Name: "clean: jumbo frames, and a router that answers with ICMP", On: jumbo, Make: []change{ip(lab.RouterSpace, "link set node3 mtu 1500"), ip("node3", "link set eth0 mtu 1500")}},
 		{Name: "clean: a narrow link, routers that answer with ICMP, and network.mtu", On: lab.Plan{Shape: lab.TwoPaths, Config: "network: {mtu: 1400}\n"}, Make: narrowLink(1400)},
-		{Name: "clean: two data centers", On: lab.Plan{Shape: lab.TwoPaths, Balanced: true}, Make: append(wire(constant(2*time.Millisecond)), balance(proxy{}))},
 		{Name: "clean: pods' addresses on a switch", On: lab.Plan{Shape: lab.Switched, Config: "network: {encapsulation: native}\n"}},
 		{Name: "clean: hosts with firewalls that accept the cluster's ports", Make: []change{onAll(3, func(node int) change {
 			return firewall(node, "table inet site {\n\tchain input {\n\t\ttype filter hook input priority 0; policy drop;\n\t\tct state established,related accept\n\t\tiif lo accept\n\t\tip protocol { icmp, 4 } accept\n"+
