@@ -1,4 +1,4 @@
-// Package netfaults breaks networks between hosts in four dozen ways. airgap netprobe must name
+// Package netfaults breaks networks between hosts in seventy ways. airgap netprobe must name
 // each fault: the packets, the hosts and the team. On networks without a fault it must be silent.
 package netfaults
 
