@@ -69,7 +69,7 @@ func nameFaults() []Fault {
 	}
 	const shut = "table ip shut {\n\tchain c {\n\t\ttype filter hook input priority 0;\n\t\tip saddr $node2 tcp dport 53 drop\n\t}\n}\n"
 	return []Fault{
-		fault("a name server is dead", `10\.90\.53\.99: .*neither by UDP nor by TCP`, "node3", resolv("search bank.example\nnameserver $names\nnameserver 10.90.53.99\n")),
+		fault("a name server is dead", `10\.90\.53\.99: .*neither by UDP nor by TCP`, "node3", ip(lab.RouterSpace, "route add blackhole 10.90.53.99/32"), resolv("search bank.example\nnameserver $names\nnameserver 10.90.53.99\n")),
 		fault("a name server has no TCP", `10\.90\.53\.54: .* by TCP; it answers by UDP`, "node3", names(54, "", false), resolv("search bank.example\nnameserver 10.90.53.54\n")),
 		fault("a search domain has a wildcard record", `10\.90\.53\.55 has an address \(192\.0\.2\.1\) for every name in bank\.example`, "node3", names(55, "bank.example", true), resolv("search bank.example\nnameserver 10.90.53.55\n")),
 		fault("the network drops DNS by TCP of one host", `10\.90\.53\.53: .* by TCP; it answers by UDP`, "node2", run(lab.RouterSpace, shut, "nft", "-f", "-")),
