@@ -28,7 +28,7 @@ func (l *Lab) Balance(ctx context.Context, vip netip.Addr, port int, servers ...
 // certificate, and opens new TLS connections to the servers.
 func (l *Lab) BalanceTLS(ctx context.Context, vip netip.Addr, port int, servers ...Machine) (stop func() error, err error) {
 	file := filepath.Join(runDir(l.cache, l.run), "haproxy.pem")
-	if err := writeCertificate(file, "balancer.bank.example"); err != nil {
+	if err := WriteCertificate(file, "balancer.bank.example"); err != nil {
 		return nil, fmt.Errorf("run a load balancer: %w", err)
 	}
 	return l.balance(ctx, vip, port, servers, " ssl crt "+file, " ssl verify none")
@@ -42,9 +42,9 @@ func (l *Lab) balance(ctx context.Context, vip netip.Addr, port int, servers []M
 	return l.Beside(ctx, "a load balancer", netip.AddrPortFrom(vip, uint16(port)), "haproxy", "-db", "-f", config)
 }
 
-// writeCertificate writes a key and a self-signed certificate to one file, in the form
+// WriteCertificate writes a key and a self-signed certificate to one file, in the form
 // that haproxy reads.
-func writeCertificate(file, name string) error {
+func WriteCertificate(file, name string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return err

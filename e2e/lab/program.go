@@ -13,6 +13,10 @@ import (
 // listenTimeout limits the time until a program next to the servers listens.
 const listenTimeout = 10 * time.Second
 
+// untilThePipeEnds is a shell script that runs a program. The program ends with the pipe, and the
+// kernel closes the pipe when this process ends.
+const untilThePipeEnds = `"$@" & read -r _; kill $!; wait`
+
 // Beside runs a program in the servers' network, but on none of the servers. It has
 // the separate address at, on which it must listen. It ends with stop, or with this process.
 func (l *Lab) Beside(ctx context.Context, what string, at netip.AddrPort, argv ...string) (stop func() error, err error) {
@@ -20,8 +24,6 @@ func (l *Lab) Beside(ctx context.Context, what string, at netip.AddrPort, argv .
 		return nil, fmt.Errorf("run %s: %w", what, err)
 	}
 	var output bytes.Buffer
-	// The program ends with the pipe, and the kernel closes the pipe when this process ends.
-	const untilThePipeEnds = `"$@" & read -r _; kill $!; wait`
 	cmd := exec.Command("nsenter", append([]string{"--net=" + l.Network.Path(), "sh", "-c", untilThePipeEnds, "sh"}, argv...)...)
 	cmd.Stdout, cmd.Stderr = &output, &output
 	pipe, err := cmd.StdinPipe()

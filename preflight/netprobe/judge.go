@@ -368,7 +368,9 @@ func (p pair) judgeSize() (Verdict, bool) {
 	return v, true
 }
 
-// skew uses the reply with the shortest round trip.
+// skew uses the reply with the shortest round trip. The other clock was read at any moment of that
+// trip, which is long on a busy host. So the result is only the difference that the trip does not
+// explain.
 func (p pair) skew() (ahead time.Duration, known bool) {
 	var best Attempt
 	for _, a := range p.attempts(TCP) {
@@ -376,7 +378,11 @@ func (p pair) skew() (ahead time.Duration, known bool) {
 			best, known = a, true
 		}
 	}
-	return best.Ahead, known
+	certain := max(0, best.Ahead.Abs()-best.Trip.Abs()/2)
+	if best.Ahead < 0 {
+		certain = -certain
+	}
+	return certain, known
 }
 
 // apiServer is the port behind the load balancer.
