@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -17,6 +18,8 @@ const (
 	VXLAN       = "vxlan"
 	CrossSubnet = "crosssubnet" // VXLAN between subnets, none within one
 	Native      = "native"      // none: the network between the nodes must route the addresses of pods
+
+	Never = "never" // of HostPortTest
 )
 
 // Config is the section network of airgap.yaml.
@@ -25,6 +28,8 @@ type Config struct {
 	Encapsulation string `yaml:"encapsulation" json:"encapsulation" jsonschema:"enum=auto,enum=vxlan,enum=crosssubnet,enum=native,default=auto" jsonschema_description:"Encapsulation of pod packets between nodes. vxlan: VXLAN. crosssubnet: VXLAN between subnets only (calico). native: no encapsulation (calico with bgp; flannel and cilium if all nodes are in one layer-2 network). auto: chosen from the measurement between the servers. It is VXLAN, on another port than network.port if only that port passes, and native only if no tunnel passes. airgap install measures through SSH. Without SSH, run airgap netprobe listen first; it stores its choice on the first server. Without a measurement, auto is VXLAN on network.port. airgap never uses IP-in-IP."`
 	Port          int    `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535" jsonschema_description:"UDP port of VXLAN between nodes. With encapsulation auto it is the first port to try. Default: 8472, and 4789 for calico. On vSphere use 8472 without NSX and 4789 with NSX: ESXi 8.0U2 drops other ports."`
 	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"MTU of the network between the nodes, in bytes. airgap subtracts 50 bytes for VXLAN. 0 means the MTU of the interface."`
+
+	HostPortTest string `yaml:"hostPortTest,omitempty" json:"hostPortTest,omitempty" jsonschema:"enum=auto,enum=never,default=auto" jsonschema_description:"Test of hostPort by airgap's pods, at TCP port 10479 of each node. auto: with flannel or calico, if kube-proxy's mode is iptables (Enterprise Linux 8 and 9). never: for nodes where a policy forbids host ports, or where another program uses the port."`
 
 	Calico CalicoConfig `yaml:"calico,omitempty" json:"calico,omitzero" jsonschema_description:"Settings for calico only."`
 	Cilium CiliumConfig `yaml:"cilium,omitempty" json:"cilium,omitzero" jsonschema_description:"Settings for cilium only."`
@@ -44,6 +49,7 @@ func (c *Config) Default() {
 	if c.Encapsulation == "" {
 		c.Encapsulation = Auto
 	}
+	c.HostPortTest = cmp.Or(c.HostPortTest, Auto)
 	c.plugin().defaults(c)
 }
 
@@ -52,6 +58,9 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	if !slices.Contains(pluginNames(), c.Plugin) {
 		problems = append(problems, field.NotSupported(at.Child("plugin"), c.Plugin, pluginNames()))
+	}
+	if known := []string{"", Auto, Never}; !slices.Contains(known, c.HostPortTest) {
+		problems = append(problems, field.NotSupported(at.Child("hostPortTest"), c.HostPortTest, known[1:]))
 	}
 	problems = append(problems, c.plugin().check(c, at)...)
 	if c.Plugin != Calico && c.Calico != (CalicoConfig{}) {
@@ -97,6 +106,13 @@ func (c Config) VXLANPort() int {
 		return 0
 	}
 	return c.Port
+}
+
+// TestsHostPort reports whether a pod can test its own hostPort: the CNI plugin portmap of flannel and
+// Calico redirects the port. Cilium does so only in place of kube-proxy. In kube-proxy's mode nftables,
+// a node may lack the kernel modules of portmap's iptables rules, and then such a pod does not start.
+func (c Config) TestsHostPort(proxyMode string) bool {
+	return c.HostPortTest != Never && c.plugin().portmap() && proxyMode != nftables
 }
 
 // Routes reports whether the plugin supports Native with this configuration if all nodes are in one
