@@ -125,7 +125,7 @@ var allowed = map[string][]string{
 	"internal/remote":     {"internal/host"},
 	"internal/settings":   {"internal/host", "internal/nextboot", "internal/step", "internal/sysctld"},
 	"internal/step":       {"internal/host"}, // to write its journal durably
-	"internal/sysctld":    {},
+	"internal/sysctld":    {"internal/nextboot"},
 	"internal/ui":         {"internal/advice"},
 	"internal/validity":   {},
 	"internal/version":    {},

@@ -146,8 +146,8 @@ func felixSettings(c Config, plane string) map[string]any {
 func (calico) traces() Traces {
 	return Traces{
 		Links:  []string{"vxlan.calico", "cali*"},
-		Tables: []string{"calico"},
-		Chains: []string{"cali-"},
+		Tables: []string{"calico", "cni_hostport"},
+		Chains: []string{"cali-", "CNI-HOSTPORT-", "CNI-DN-"}, // those of the plugin portmap, too
 		Paths: []string{
 			"/run/calico", "/var/lib/calico", "/run/nodeagent",
 			"/etc/cni/net.d/10-calico.conflist", "/etc/cni/net.d/calico-kubeconfig",
@@ -188,6 +188,8 @@ func (calico) system(c Config) (namespaces, workloads []string) {
 	}
 	return nil, []string{"DaemonSet kube-system/calico-node", "Deployment kube-system/calico-kube-controllers"}
 }
+
+func (calico) portmap() bool { return true }
 
 func (calico) forms() []Config {
 	var all []Config

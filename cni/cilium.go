@@ -152,4 +152,6 @@ func (cilium) system(Config) (namespaces, workloads []string) {
 	return nil, []string{"DaemonSet kube-system/cilium", "Deployment kube-system/cilium-operator"}
 }
 
+func (cilium) portmap() bool { return false }
+
 func (cilium) forms() []Config { return []Config{{Plugin: Cilium}} }

@@ -1,6 +1,7 @@
 package cni
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 
@@ -18,6 +19,8 @@ const (
 	VXLAN       = "vxlan"
 	CrossSubnet = "crosssubnet" // VXLAN between subnets, none within one
 	Native      = "native"      // none: the network between the nodes must route the addresses of pods
+
+	Never = "never" // of HostPortTest
 )
 
 // Config is the section network of airgap.yaml.
@@ -28,6 +31,8 @@ type Config struct {
 	MTU           int    `yaml:"mtu" json:"mtu" jsonschema_description:"MTU of the network between the nodes, in bytes. airgap subtracts 50 bytes for VXLAN. 0 means the MTU of the interface."`
 	// SiteRanges are networks that no node has a route to except the default one.
 	SiteRanges []string `yaml:"siteRanges,omitempty" json:"siteRanges,omitempty" jsonschema_description:"Networks of the site behind the default gateway that nodes or pods connect to, as CIDR such as 10.20.0.0/16: branches, data centers, Harbor. They must not overlap kubernetes.podSubnet and serviceSubnet."`
+
+	HostPortTest string `yaml:"hostPortTest,omitempty" json:"hostPortTest,omitempty" jsonschema:"enum=auto,enum=never,default=auto" jsonschema_description:"Test of hostPort by airgap's pods, at TCP port 10479 of each node. auto: with flannel or calico, if kube-proxy's mode is iptables (Enterprise Linux 8 and 9). never: for nodes where a policy forbids host ports, or where another program uses the port."`
 
 	Calico CalicoConfig `yaml:"calico,omitempty" json:"calico,omitzero" jsonschema_description:"Settings for calico only."`
 	Cilium CiliumConfig `yaml:"cilium,omitempty" json:"cilium,omitzero" jsonschema_description:"Settings for cilium only."`
@@ -47,6 +52,7 @@ func (c *Config) Default() {
 	if c.Encapsulation == "" {
 		c.Encapsulation = Auto
 	}
+	c.HostPortTest = cmp.Or(c.HostPortTest, Auto)
 	c.plugin().defaults(c)
 }
 
@@ -55,6 +61,9 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	var problems field.ErrorList
 	if !slices.Contains(pluginNames(), c.Plugin) {
 		problems = append(problems, field.NotSupported(at.Child("plugin"), c.Plugin, pluginNames()))
+	}
+	if known := []string{"", Auto, Never}; !slices.Contains(known, c.HostPortTest) {
+		problems = append(problems, field.NotSupported(at.Child("hostPortTest"), c.HostPortTest, known[1:]))
 	}
 	problems = append(problems, c.plugin().check(c, at)...)
 	if c.Plugin != Calico && c.Calico != (CalicoConfig{}) {
@@ -105,6 +114,13 @@ func (c Config) VXLANPort() int {
 		return 0
 	}
 	return c.Port
+}
+
+// TestsHostPort reports whether a pod can test its own hostPort: the CNI plugin portmap of flannel and
+// Calico redirects the port. Cilium does so only in place of kube-proxy. In kube-proxy's mode nftables,
+// a node may lack the kernel modules of portmap's iptables rules, and then such a pod does not start.
+func (c Config) TestsHostPort(proxyMode string) bool {
+	return c.HostPortTest != Never && c.plugin().portmap() && proxyMode != nftables
 }
 
 // Routes reports whether the plugin supports Native with this configuration if all nodes are in one

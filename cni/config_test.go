@@ -11,7 +11,7 @@ import (
 func TestDefaultsAreValid(t *testing.T) {
 	var c Config
 	c.Default()
-	if want := (Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472}); !reflect.DeepEqual(c, want) {
+	if want := (Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, HostPortTest: Auto}); !reflect.DeepEqual(c, want) {
 		t.Errorf("defaults are %+v, want %+v", c, want)
 	}
 	if problems := c.Validate(field.NewPath("network")); len(problems) > 0 {
@@ -30,7 +30,10 @@ func TestValidate(t *testing.T) {
 		c    Config
 		want []string // paths
 	}{
-		{"all values invalid", Config{Plugin: "weave", Encapsulation: "ipip", Port: 70000, MTU: 100}, []string{"network.plugin", "network.encapsulation", "network.port", "network.mtu"}},
+		{
+			"all values invalid", Config{Plugin: "weave", Encapsulation: "ipip", Port: 70000, MTU: 100, HostPortTest: "always"},
+			[]string{"network.plugin", "network.hostPortTest", "network.encapsulation", "network.port", "network.mtu"},
+		},
 		{"NSX's port", Config{Plugin: Flannel, Encapsulation: VXLAN, Port: 4789}, nil},
 		{"jumbo frames", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, MTU: 9000}, nil},
 		{"ranges of the site", Config{Plugin: Flannel, Encapsulation: Auto, Port: 8472, SiteRanges: []string{"10.20.0.0/16", "192.168.7.0/24"}}, nil},

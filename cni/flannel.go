@@ -38,6 +38,8 @@ func (flannel) needs() Needs { return Needs{} }
 
 func (flannel) ports(c Config) []Port { return vxlanPort(c) }
 
+func (flannel) portmap() bool { return true }
+
 func (flannel) forms() []Config { return []Config{{Plugin: Flannel}} }
 
 func (flannel) system(Config) (namespaces, workloads []string) {

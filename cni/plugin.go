@@ -32,6 +32,8 @@ type plugin interface {
 	ports(Config) []Port
 	// system returns its namespaces and the workloads that must run.
 	system(Config) (namespaces, workloads []string)
+	// portmap reports whether its CNI configuration has the plugin portmap, for hostPort.
+	portmap() bool
 	// forms returns its configurations with different workloads.
 	forms() []Config
 }

@@ -30,15 +30,19 @@ func TestBootHosts(t *testing.T) {
 		{"rocky9-selinux-later", nil, []string{"selinux"}, nil},
 		{"rocky9-next-kernel", nil, []string{"kernel-modules"}, []string{"kernel-running"}},
 		{"rocky9-next-kernel", func(w *Want) { w.ModulesExtra = []string{"5.14.0-611.5.1.el9_7.x86_64"}; w.Network = network("cilium") }, []string{"kernel-modules"}, []string{"kernel-running"}},
+		{"rocky9-boot-scripts", nil, []string{"kernel-modules", "memory", "mount-noexec", "user-namespaces", "proxy-env"},
+			[]string{"swap", "boot-mounts", "service-drop-ins", "boot-commands"}},
 		{"rocky9", nil, nil, nil},
 	} {
 		t.Run(test.host, func(t *testing.T) {
-			want := Want{Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", PodSubnet: "10.244.0.0/16", Network: network("flannel"), Addons: []string{"harbor"}}
+			want := Want{Roles: []Role{ControlPlane, Worker}, OS: "el9", KubernetesVersion: "1.36.3", Addons: []string{"harbor"}}
+			want.NodeAddress, want.PodSubnet, want.Network = "10.20.0.11", "10.244.0.0/16", network("flannel")
 			if test.change != nil {
 				test.change(&want)
 			}
 			report, err := Run(t.Context(), gather(t, test.host), want, Choice{Only: []string{
 				"kernel-running", "kernel-modules", "cpu-count", "memory", "swap", "cgroup-version", "cgroup-controllers", "selinux", "fips", "ipv6",
+				"mount-noexec", "boot-mounts", "user-namespaces", "proxy-env", "service-drop-ins", "boot-commands",
 			}})
 			if err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/facts"
 )
 
@@ -57,6 +58,25 @@ func TestChecksOfNetwork(t *testing.T) {
 		{"a TCP listener does not use the UDP port", portsFree, &facts.Facts{Listening: []facts.Listener{{Protocol: "tcp", Port: 8472, Process: "x"}}}, Want{Ports: workerPorts()}, Pass, "8472/udp"},
 		{"airgap's registry from an interrupted run", portsFree, &facts.Facts{Listening: []facts.Listener{{Protocol: "tcp", Port: 5000, Process: "airgap"}}}, Want{Ports: controlPlanePorts()}, Pass,
 			"5000/tcp"},
+		{"no script", bootCommands, &facts.Facts{}, Want{}, Pass, "none"},
+		{"a script, another value", bootCommands, script("sysctl -w net.ipv4.ip_forward=0"), installs, Warn, "/etc/rc.d/rc.local line 3 sets net.ipv4.ip_forward = 0"},
+		{"a script, the same value", bootCommands, script("sysctl -w net.ipv4.ip_forward=1"), installs, Pass, "none"},
+		{"a script, all interfaces", bootCommands, script("sysctl -w net.ipv4.conf.default.forwarding=0"), Want{}, Warn, "net.ipv4.conf.default.forwarding"},
+		{"a script, strict mode with flannel", bootCommands, script("sysctl -w net.ipv4.conf.all.rp_filter=1"), Want{Network: network("flannel")}, Pass, "none"},
+		{"a script, strict mode with cilium", bootCommands, script("sysctl -w net.ipv4.conf.all.rp_filter=1"), Want{Network: network("cilium")}, Warn, "rp_filter"},
+		{"a script with rules", bootCommands, script("iptables -P FORWARD DROP"), Want{}, Warn, "changes the packet filter: iptables -P FORWARD DROP"},
+		{"another program for rules", nftForeign, &facts.Facts{Units: []facts.Unit{{Name: "shorewall.service", State: "active", Enabled: "enabled"}}}, Want{}, Warn, "shorewall.service is active"},
+		{
+			"few network namespaces at boot", userNamespaces,
+			&facts.Facts{Sysctls: []facts.Sysctl{{Name: "user.max_net_namespaces", Value: "62000", Boot: "0", File: "/etc/sysctl.d/60-a.conf", Line: 2}}}, Want{}, Fail,
+			"/etc/sysctl.d/60-a.conf:2 sets user.max_net_namespaces = 0",
+		},
+		{"few PID namespaces now", userNamespaces, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "user.max_pid_namespaces", Value: "10"}}}, Want{}, Fail, "user.max_pid_namespaces = 10 now"},
+		{"enough", userNamespaces, &facts.Facts{Sysctls: []facts.Sysctl{{Name: "user.max_net_namespaces", Value: "9000"}, {Name: "user.max_user_namespaces", Value: "9000"}}}, Want{}, Pass, "9000"},
+		{"a program at the port of the hostPort test", portsFree, &facts.Facts{Listening: []facts.Listener{{Protocol: "tcp", Port: 10479, Process: "backupd"}}},
+			Want{Managed: true, Ports: hostPorts()}, Fail, "10479/tcp (hostPort test) is used by backupd"},
+		{"CRI-O holds the port open", portsFree, &facts.Facts{Listening: []facts.Listener{{Protocol: "tcp", Port: 10479, Process: "crio"}}}, Want{Ports: hostPorts()}, Pass, "10479/tcp"},
+		{"the cluster's own ports", portsFree, &facts.Facts{Listening: []facts.Listener{{Protocol: "tcp", Port: 10250, Process: "kubelet"}}}, Want{Managed: true, Ports: workerPorts()}, Skip, "uses them"},
 	})
 }
 
@@ -175,4 +195,13 @@ func TestChecksOfDisks(t *testing.T) {
 		{"a worker with one CPU, and the site requires two", cpuCount, &facts.Facts{CPUs: 1}, Want{Site: site("cpu-count", "fail", "2")}, Fail, "1"},
 		{"memory of a small site", memory, &facts.Facts{Memory: 1_000_000_000}, Want{Roles: []Role{ControlPlane}, Site: site("memory", "fail", "900MB", "warn", "1GB")}, Pass, "1.0 GB"},
 	})
+}
+
+func hostPorts() []facts.Port {
+	return []facts.Port{{Number: 10479, Protocol: "tcp", For: "hostPort test", Redirected: true}}
+}
+
+// script is a host with a line of rc.local.
+func script(line string) *facts.Facts {
+	return &facts.Facts{Boot: facts.Boot{Commands: []nextboot.Command{{Text: line, Place: nextboot.Place{File: "/etc/rc.d/rc.local", Line: 3}}}}}
 }

@@ -46,7 +46,9 @@ func judgeLocalPorts(f *facts.Facts, w *Want) Result {
 func (w *Want) clusterPorts(reserved map[int]bool) []int {
 	var ports []int
 	for _, p := range w.Ports {
-		ports = append(ports, p.Number)
+		if !p.Redirected {
+			ports = append(ports, p.Number)
+		}
 	}
 	for _, r := range w.NodePorts {
 		for port := max(r[0], 0); port <= min(r[1], 65535); port++ {

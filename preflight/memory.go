@@ -56,8 +56,10 @@ func usableMemory(f *facts.Facts) (n int64, why string) {
 	}
 	next, from := f.NextCmdline()
 	pages := nextboot.HugePages(next, f.HugePages.Size)
-	if s := f.Sysctl("vm.nr_hugepages"); s.Boot != "" {
-		pages.Set(s.Boot, fmt.Sprintf("%s = %s in %s", s.Name, s.Boot, s.File))
+	for _, name := range []string{"vm.nr_hugepages", "vm.nr_hugepages_mempolicy"} { // the same pages
+		if s := f.Sysctl(name); s.Boot != "" {
+			pages.Set(s.Boot, fmt.Sprintf("%s = %s in %s", s.Name, s.Boot, s.File))
+		}
 	}
 	if reserved, source := pages.Bytes(from); reserved > f.HugePages.Reserved {
 		n, why = max(0, f.Memory-reserved), ui.Size(reserved)+" of huge pages after the next boot ("+source+")"

@@ -24,10 +24,14 @@ func judgeMountOptions(f *facts.Facts, w *Want) Result {
 		fsys := f.Filesystem(p)
 		if slices.Contains(fsys.Options, "noexec") {
 			noexec = append(noexec, fmt.Sprintf("%s (%s)", p, fsys.Mount))
+		} else if at := f.BootMounts.OnAt(f.Target(p), "noexec"); at != "" {
+			noexec = append(noexec, fmt.Sprintf("%s (%s, from the next boot on)", p, at))
 		}
 		for _, option := range []string{"nosuid", "nodev"} {
 			if p != "/opt" && slices.Contains(fsys.Options, option) {
 				other = append(other, fmt.Sprintf("%s on %s (%s)", option, p, fsys.Mount))
+			} else if at := f.BootMounts.OnAt(f.Target(p), option); p != "/opt" && at != "" {
+				other = append(other, fmt.Sprintf("%s on %s (%s, from the next boot on)", option, p, at))
 			}
 		}
 	}
@@ -48,6 +52,8 @@ func readOnlyDirs(f *facts.Facts, w *Want) []string {
 	for _, p := range append(w.dataPaths(), "/", "/var", "/var/lib", facts.LogPath, "/opt", "/usr", "/usr/local", "/tmp", "/var/tmp") {
 		if fsys := f.Filesystem(p); slices.Contains(fsys.Options, "ro") {
 			found = append(found, fmt.Sprintf("%s (%s%s)", p, fsys.Mount, f.BootMounts.ReadOnlyAt(fsys.Mount)))
+		} else if at := f.BootMounts.OnAt(f.Target(p), "ro"); at != "" {
+			found = append(found, fmt.Sprintf("%s (%s, from the next boot on)", p, at))
 		}
 	}
 	return found

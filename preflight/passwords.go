@@ -37,6 +37,8 @@ func judgePasswords(f *facts.Facts, _ *Want) Result {
 		case problem == "":
 		case a.Password == facts.PasswordSet:
 			found, fixes = append(found, problem), append(fixes, fix)
+		case a.Login: // with a key: PAM applies the dates to SSH keys and sudo too
+			found, fixes = append(found, problem+"; no password is set, but PAM applies the date to SSH keys and sudo"), append(fixes, withoutPassword(a, fix))
 		default:
 			locked = append(locked, problem+", but has no password to log in with; the date can also stop SSH keys and sudo")
 		}
@@ -69,6 +71,14 @@ func accountEnd(a facts.Account, today int) (problem, fix string) {
 		return "the password of " + at + " expires on " + dateOf(last), renew
 	}
 	return "", ""
+}
+
+// withoutPassword is the fix for a user who logs in with a key: a new password would open another login.
+func withoutPassword(a facts.Account, fix string) string {
+	if strings.HasPrefix(fix, "run passwd ") {
+		return "run chage -M -1 -d $(date +%F) " + a.Name + " as root: it sets no password"
+	}
+	return fix
 }
 
 // dateOf is the date of a day since 1970.

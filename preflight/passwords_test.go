@@ -22,6 +22,8 @@ func TestPasswords(t *testing.T) {
 		return f
 	}
 	const root, fine = "root:$6$hash:20000:0:99999:7:::\n", "ops:$6$hash:20000:0:99999:7:::\n"
+	byRoot := gatherFiles(t, map[string]string{"etc/shadow": "root:!!:19000:0:90:7:::\n", "proc/self/loginuid": "0\n", "etc/passwd": "root:x:0:0::/root:/bin/bash\n"})
+	byRoot.Unknown, byRoot.Time.Now = nil, now
 	denied := shadow(root)
 	denied.Unknown = []facts.Unknown{{Fact: "accounts", Reason: "open etc/shadow: permission denied"}}
 	runChecks(t, []checkTest{
@@ -37,8 +39,12 @@ func TestPasswords(t *testing.T) {
 		{"the account, soon", passwords, shadow(root + "ops:$6$hash:20424:0:99999:7::20771:\n"), Want{}, Warn, "the account ops (/etc/shadow:2) expires on 2026-11-14"},
 		{"locked root", passwords, shadow("root:!!:19000:0:90:7:::\n" + fine), Want{}, Pass, "the password of root (/etc/shadow:1) has expired on 2022-04-08, but has no password"},
 		{"locked after it was set", passwords, shadow("root:!$6$hash:19000:0:90:7::1:\n" + fine), Want{}, Pass, "no password to log in with"},
-		{"a key alone", passwords, shadow(root + "ops:*:19000:0:90:7:::\n"), Want{}, Pass, "can also stop SSH keys"},
-		{"without a password", passwords, shadow(root + "ops::0:0:90:7:::\n"), Want{}, Pass, "no password"},
+		{"a key alone", passwords, shadow(root + "ops:*:19000:0:90:7:::\n"), Want{}, Warn, "has expired on 2022-04-08; no password is set, but PAM applies the date to SSH keys"},
+		{"locked by the site", passwords, shadow(root + "ops:!$6$hash:19000:0:90:7:::\n"), Want{}, Warn, "no password is set"},
+		{"a key alone, the account", passwords, shadow(root + "ops:!!:20424:0:99999:7::20770:\n"), Want{}, Warn, "the account ops (/etc/shadow:2) has expired"},
+		{"a key alone, no ages", passwords, shadow(root + "ops:!!:19000:0:99999:7:::\n"), Want{}, Pass, "no date"},
+		{"without a password", passwords, shadow(root + "ops::0:0:90:7:::\n"), Want{}, Warn, "must be changed at the next login; no password is set"},
+		{"root with a key", passwords, byRoot, Want{}, Warn, "the password of root (/etc/shadow:1) has expired on 2022-04-08; no password is set"},
 		{"another user", passwords, shadow(root + fine + "guest:$6$hash:0:0:1:7:::\n"), Want{}, Pass, "root, ops: no date"},
 		{"a user of a domain", passwords, shadow(root), Want{}, Pass, "root: no date"},
 		{"a second line", passwords, shadow(root + fine + "ops:$6$hash:0:0:1:7:::\n"), Want{}, Pass, "no date"},

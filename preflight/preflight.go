@@ -66,7 +66,7 @@ func Checks() []Check {
 		machineIDs, hostname, hostsFile, timeSync, clockSane, clockPeer,
 		diskSpace, inodes, fsType, xfsType, mountNoexec, tmpNoexec, hidePID, dataLinks, bootMounts, parentDirs, multipath, etcdSync, usbMedia, usbStorage, fileScans,
 		selinux, fapolicyd, firewalld, fips, auditd, antivirus, umask, foreignUnits, programPath, serviceRules, logins, passwords, limits, inotify, userNamespaces,
-		ipv6, networkManager, nmCloudSetup, nodeIP, defaultRoute, policyRouting, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride,
+		ipv6, networkManager, nmCloudSetup, nodeIP, defaultRoute, policyRouting, cidrOverlap, cidrSize, ipForward, bridgeNF, kernelDefaults, sysctlOverride, bootCommands,
 		rpFilter, arpSysctl, conntrack, nftForeign, segmentation, podPath, iptablesBackend, proxyEnv, resolvConf, nameServers, endpointName, portsFree, localPorts,
 		oldCluster, certExpiry, endpointFree, siteRegistry, runtimePresent, rpmConflict, dnfFrozen, requiredTools, storageClients,
 		gpuPresent, gpuBAR, gpuNouveau, secureBoot, gpuKernelDevel, gpuForeign, gpuDriver, gpuFabric,

@@ -29,6 +29,7 @@ func judgeProxies(f *facts.Facts, w *Want) Result {
 		}
 	}
 	managers, own, from := kubeletProxies(f)
+	later, laterFrom := laterProxies(f)
 	const manager = "in DefaultEnvironment of /etc/systemd/system.conf or its drop-ins, then systemctl daemon-reexec"
 	hosts, subnets := append([]string{w.NodeAddress}, w.OtherAddresses...), w.subnets()
 	for _, environment := range []struct {
@@ -40,8 +41,10 @@ func judgeProxies(f *facts.Facts, w *Want) Result {
 	}{
 		{Fail, own, hosts, from, "there, then systemctl daemon-reload"},
 		{Fail, managers, hosts, "systemd's environment", manager},
+		{Fail, later, hosts, laterFrom + ", from the next boot on,", manager},
 		{Warn, own, subnets, from, "there, then systemctl daemon-reload"},
 		{Warn, managers, subnets, "systemd's environment", manager},
+		{Warn, later, subnets, laterFrom + ", from the next boot on,", manager},
 		{Warn, shells, slices.Concat(hosts, subnets), strings.Join(files, ", "), "there"},
 	} {
 		if through := throughProxy(environment.variables, environment.hosts); len(through) > 0 {
@@ -95,6 +98,33 @@ func exempts(list []string, host string) bool {
 		domain := strings.TrimPrefix(strings.TrimPrefix(item, "*"), ".")
 		return item == "*" || item == host || domain != "" && strings.HasSuffix(host, "."+domain)
 	})
+}
+
+// laterProxies returns the proxy variables that systemd gives the kubelet from the next boot on, and
+// the place of the last one. An empty DefaultEnvironment= resets the earlier ones.
+func laterProxies(f *facts.Facts) (later map[string]string, from string) {
+	later = map[string]string{}
+	for _, s := range unitfile.Order(f.UnitFiles, "Manager", "systemd") {
+		if s.Key != "DefaultEnvironment" {
+			continue
+		}
+		if s.Value == "" {
+			clear(later)
+		}
+		for word := range strings.FieldsSeq(s.Value) {
+			if name, proxy, _ := strings.Cut(word, "="); facts.IsProxy(name) {
+				later[name], from = strings.Trim(proxy, `"'`), s.At()
+			}
+		}
+	}
+	for _, s := range f.SettingsOf("kubelet") {
+		if s.Key == "UnsetEnvironment" {
+			for name := range strings.FieldsSeq(s.Value) {
+				delete(later, name)
+			}
+		}
+	}
+	return later, from
 }
 
 // kubeletProxies returns the proxy variables that the kubelet gets from systemd, the ones that its

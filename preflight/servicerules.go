@@ -27,7 +27,7 @@ func judgeServiceRules(f *facts.Facts, w *Want) Result {
 		for _, r := range unitfile.Restrictions(units[unit]) {
 			status = worse(status, map[bool]Status{true: Fail, false: Warn}[r.Severe])
 			found = append(found, fmt.Sprintf("%s=%s for %s in %s: %s", r.Key, r.Value, unit, r.At(), r.Why))
-			resets = append(resets, r.Key+"=")
+			resets = append(resets, reset(r.Key))
 		}
 	}
 	if status == Pass {
@@ -36,4 +36,12 @@ func judgeServiceRules(f *facts.Facts, w *Want) Result {
 	return Result{status, strings.Join(found, "\n"), "no such settings for the kubelet and the runtime",
 		fmt.Sprintf("write [Service] and %s (empty: systemd's default) to /etc/systemd/system/kubelet.service.d/zz-node.conf and /etc/systemd/system/%s.service.d/zz-node.conf, then run systemctl daemon-reload",
 			strings.Join(slices.Compact(slices.Sorted(slices.Values(resets))), ", "), runtime)}
+}
+
+// reset is the line that sets a default again. The one of CPUAffinity is systemd's own list of CPUs.
+func reset(key string) string {
+	if key == "CPUAffinity" {
+		return "CPUAffinity=0-N (all CPUs)"
+	}
+	return key + "="
 }

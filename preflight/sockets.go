@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/preflight/facts"
@@ -14,11 +15,11 @@ var portsFree = Check{
 }
 
 func judgePorts(f *facts.Facts, w *Want) Result {
-	if w.Managed {
-		return skipped("the cluster on this host uses them")
-	}
 	var busy, free []string
 	for _, p := range w.Ports {
+		if w.Managed && !p.Redirected {
+			continue // the cluster on this host uses it
+		}
 		if holder := f.Holder(p); holder != "" {
 			busy = append(busy, fmt.Sprintf("%s (%s) is used by %s", p, p.For, holder))
 		} else {
@@ -26,7 +27,18 @@ func judgePorts(f *facts.Facts, w *Want) Result {
 		}
 	}
 	if len(busy) > 0 {
-		return Result{Fail, strings.Join(busy, "; "), "free ports", "stop the processes that use them: ss -lntup lists them"}
+		return Result{Fail, strings.Join(busy, "; "), "free ports", "stop the processes that use them: ss -lntup lists them" + hostPortHint(w.Ports, f)}
+	}
+	if w.Managed {
+		return skipped("the cluster on this host uses them")
 	}
 	return pass("%s", strings.Join(free, " "))
+}
+
+// hostPortHint is for a port that only a test needs.
+func hostPortHint(ports []facts.Port, f *facts.Facts) string {
+	if slices.ContainsFunc(ports, func(p facts.Port) bool { return p.Redirected && f.Holder(p) != "" }) {
+		return "; for the hostPort test alone, set network.hostPortTest: never in airgap.yaml instead: its pods would take the packets of that process"
+	}
+	return ""
 }

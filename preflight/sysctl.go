@@ -37,7 +37,7 @@ func overrides(s facts.Sysctl, f *facts.Facts, w *Want, want string) bool {
 // wins reports whether the line applies after install's file.
 func wins(s facts.Sysctl, f *facts.Facts, w *Want) bool {
 	switch {
-	case s.File == "/proc/cmdline":
+	case s.OfCommandLine():
 		return false
 	case s.OfTuned():
 		return f.Tuned.LeavesSysctls

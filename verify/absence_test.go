@@ -6,9 +6,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/cache"
 
+	"airgap.dev/airgap/verify/nodereport"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -69,6 +72,53 @@ func TestShownUntil(t *testing.T) {
 		}
 	})
 }
+
+// TestAgesUpToTheCache: a new pod of a Job, and a new backup, may exist after the time that the caches
+// show. A backup right after a gap is not from the future.
+func TestAgesUpToTheCache(t *testing.T) {
+	now := time.Now()
+	over := now.Add(-retriesWithin - time.Minute)
+	idle := []metav1.Object{
+		job("default", "nightly", func(j *batchv1.Job) { j.Status.Active, j.Status.Failed = 0, 1 }),
+		pod("default", "p", "w1", owners()[jobOwns][0], createdAt(over), failedPod, func(p *corev1.Pod) { p.Status.ContainerStatuses[0].State = terminated(1, over) }),
+	}
+	backed := func(ago time.Duration) []metav1.Object {
+		etcd := &nodereport.Etcd{HasLeader: true, Members: []string{"w1"}, Snapshot: &metav1.Time{Time: now.Add(-ago)}}
+		return []metav1.Object{node("w1", corev1.ConditionTrue), report(t, "w1", nodereport.Report{Etcd: etcd})}
+	}
+	current := &confirmation{at: now}
+	silent := &confirmation{at: now.Add(-2 * time.Minute)}
+	resumed := &confirmation{at: now, gap: gap{from: now.Add(-time.Hour), to: now.Add(-time.Second)}}
+	for name, test := range map[string]struct {
+		rule    rule
+		objects []metav1.Object
+		caches  map[kind]*confirmation
+		found   bool
+	}{
+		"a Job without a pod":                  {jobsDone(anyNamespace), idle, map[kind]*confirmation{jobs: current, pods: current}, true},
+		"a Job, and pods are silent":           {jobsDone(anyNamespace), idle, map[kind]*confirmation{jobs: current, pods: silent}, false},
+		"a Job that is silent":                 {jobsDone(anyNamespace), idle, map[kind]*confirmation{jobs: silent, pods: current}, false},
+		"a Job, right after a gap of pods":     {jobsDone(anyNamespace), idle, map[kind]*confirmation{jobs: current, pods: resumed}, false},
+		"an old backup":                        {etcdHealthy(), backed(backupAge + time.Minute), map[kind]*confirmation{nodeReports: current}, true},
+		"a backup, and reports are silent":     {etcdHealthy(), backed(backupAge + time.Minute), map[kind]*confirmation{nodeReports: silent}, false},
+		"a very old backup":                    {etcdHealthy(), backed(backupAge + 3*time.Minute), map[kind]*confirmation{nodeReports: silent}, true},
+		"a new backup, right after a long gap": {etcdHealthy(), backed(time.Minute), map[kind]*confirmation{nodeReports: resumed}, false},
+	} {
+		v := seen(t, test.objects...)
+		v.now, v.informers = now, map[kind][]*informer{}
+		for k, c := range test.caches {
+			v.informers[k] = []*informer{{confirmation: c, shared: synced{}}}
+		}
+		if findings := test.rule.judge(v); (len(findings) > 0) != test.found {
+			t.Errorf("%s: got %+v, want a finding: %v", name, findings, test.found)
+		}
+	}
+}
+
+// synced is an informer whose first list is in its cache.
+type synced struct{ cache.SharedIndexInformer }
+
+func (synced) HasSynced() bool { return true }
 
 // TestDeletedKindsAreWatched: each kind of a deleted object has its informer.
 func TestDeletedKindsAreWatched(t *testing.T) {

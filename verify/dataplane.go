@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -14,7 +13,7 @@ import (
 
 func dataPlane() rule {
 	return rule{
-		id: "data-plane", title: "Pods, Services, DNS names and NodePorts answer from every node",
+		id: "data-plane", title: "Pods, Services, DNS names, NodePorts and host ports answer from every node",
 		watches: []kind{pods}, also: []kind{nodes}, in: dataplane.Namespace,
 		judge: judgeDataPlane, expects: expectDataPlane,
 	}
@@ -70,23 +69,9 @@ func judgeDataPlane(v view) []Finding {
 	for f, from := range tried {
 		slices.Sort(from)
 		findings = append(findings, Finding{
-			Object: f.Target, Saw: f.Saw + " from " + result.Abbreviate(from), Want: "an answer from every node", Fix: dataPlaneFix(f.Target),
+			Object: f.Target, Saw: f.Saw + " from " + result.Abbreviate(from), Want: "an answer from every node", Fix: f.Fix(),
 		})
 	}
 	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Saw, b.Saw)) })
 	return findings
-}
-
-// dataPlaneFix returns where to look first. The targets come from the package dataplane.
-func dataPlaneFix(target string) string {
-	switch {
-	case strings.HasSuffix(target, ", 64 KiB"):
-		return "small packets pass and large packets do not: network.mtu in airgap.yaml is larger than the network allows; measure it: airgap preflight --all-hosts"
-	case strings.HasPrefix(target, "pod on "):
-		return "test the network between the hosts: airgap preflight --all-hosts; on both hosts, check that the firewall allows the tunnel's UDP port"
-	case strings.HasPrefix(target, "name "):
-		return "kubectl -n kube-system get pods -l k8s-app=kube-dns -o wide; if a Service answers by its address, only CoreDNS has failed"
-	default:
-		return "kubectl -n kube-system logs -l k8s-app=kube-proxy; on that node, check that its rules exist: iptables-save, or nft list ruleset"
-	}
 }

@@ -36,7 +36,7 @@ func judgeEtcd(v view) []Finding {
 		if e.HasMembers() {
 			members[r.name] = e
 		}
-		findings = append(findings, memberTrouble(v.seenUntil(nodeReports), r.name, e)...)
+		findings = append(findings, memberTrouble(v, r.name, e)...)
 	}
 	return append(findings, membership(v, members)...)
 }
@@ -59,7 +59,7 @@ func expectEtcd(v view) expectation {
 
 // memberTrouble returns the findings about one member. A member with an alarm or without a
 // leader also reports itself as not healthy; the finding about the cause replaces that report.
-func memberTrouble(now time.Time, host string, e *nodereport.Etcd) []Finding {
+func memberTrouble(v view, host string, e *nodereport.Etcd) []Finding {
 	var findings []Finding
 	add := func(saw, want, fix string) {
 		findings = append(findings, Finding{Object: "etcd on " + host, Saw: saw, Want: want, Fix: fix})
@@ -84,19 +84,21 @@ func memberTrouble(now time.Time, host string, e *nodereport.Etcd) []Finding {
 		add(fmt.Sprintf("its database is %s of %s", ui.Size(e.Bytes), ui.Size(e.Quota)), "below 80 % of its quota",
 			"find the objects that fill it and delete them; then defragment it, one host after the other (command: airgap docs etcd)")
 	}
-	if saw := backupTrouble(now, e.Snapshot); saw != "" {
+	if saw := backupTrouble(v, e.Snapshot); saw != "" {
 		add(saw, "a backup from the last two days", "on "+host+": airgap backup; systemctl status airgap-backup.timer; journalctl -u airgap-backup")
 	}
 	return findings
 }
 
-func backupTrouble(now time.Time, taken *metav1.Time) string {
+// backupTrouble judges the age up to the time that the reports show. Right after a gap that time may be
+// before a backup that the cache already has.
+func backupTrouble(v view, taken *metav1.Time) string {
 	switch {
 	case taken == nil:
 		return "this host has no backup of etcd"
-	case now.Sub(taken.Time) > backupAge:
+	case v.seenUntil(nodeReports).Sub(taken.Time) > backupAge:
 		return "the newest backup is from " + taken.UTC().Format(time.RFC3339)
-	case taken.Sub(now) > maxClockOffset:
+	case taken.Sub(v.now) > maxClockOffset:
 		return "the newest backup is from the future, " + taken.UTC().Format(time.RFC3339) + ": the clock was ahead when it was taken, or is behind now"
 	}
 	return ""

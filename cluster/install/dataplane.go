@@ -8,6 +8,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/program"
+	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
@@ -19,6 +20,7 @@ import (
 func dataPlaneStep(s *site.Site) step.Step {
 	return deploy.Step(
 		func() (string, error) { return probeImageOf(s.Index.Lock) },
+		nodesteps.HostPort(s),
 		func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) })
 }
 

@@ -135,16 +135,26 @@ func installedDriver(s *site.Site) ([]nevra.NEVRA, error) {
 
 // listening returns the listeners of this host.
 func listening(s *site.Site) []settings.Port {
-	l := settings.Listens{ControlPlane: s.Node.Has(config.ControlPlane), Network: s.Config.NetworkPorts()}
+	l := settings.Listens{ControlPlane: s.Node.Has(config.ControlPlane), Network: s.Config.NetworkPorts(), HostPort: HostPort(s)}
 	if s.ServesRegistry() {
 		l.Registry = s.Config.Registry.Port
 	}
 	return l.Ports()
 }
 
-// NetworkLimits are the limits that the cluster needs in this host's kernel.
+// HostPort returns the hostPort of the pods that test the pod network; 0 if they have none.
+func HostPort(s *site.Site) int {
+	if s.Config.Network.TestsHostPort(s.Config.Kubernetes.ProxyMode(s.Facts)) {
+		return settings.HostPort
+	}
+	return 0
+}
+
+// NetworkLimits are the limits that the cluster needs in this host's kernel. No program listens on the
+// port of the hostPort test, so an outgoing connection may use it.
 func NetworkLimits(s *site.Site) settings.NetworkLimits {
-	return settings.NetworkLimits{Nodes: len(s.Config.Nodes), PodsPerNode: s.Config.Kubernetes.MaxPods(), Ports: listening(s)}
+	ports := slices.DeleteFunc(listening(s), func(p settings.Port) bool { return p.Program == settings.HostPortProgram })
+	return settings.NetworkLimits{Nodes: len(s.Config.Nodes), PodsPerNode: s.Config.Kubernetes.MaxPods(), Ports: ports}
 }
 
 // NodePorts returns the ranges of the ports of Services.
@@ -163,7 +173,7 @@ func PortsToHold(s *site.Site) []facts.Port {
 	var ports []facts.Port
 	for _, p := range listening(s) {
 		if p.Program != "" {
-			ports = append(ports, facts.Port{Number: p.First, Protocol: p.Protocol, For: p.Program})
+			ports = append(ports, facts.Port{Number: p.First, Protocol: p.Protocol, For: p.Program, Redirected: p.Program == settings.HostPortProgram})
 		}
 	}
 	return ports

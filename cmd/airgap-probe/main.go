@@ -1,6 +1,6 @@
 // Command airgap-probe tests the pod network from a pod. The pods of the DaemonSet
 // airgap-system/data-plane run it. `airgap verify` reports the results. The settings are the
-// environment variables POD_NAME, NODE_NAME and HOST_IP.
+// environment variables POD_NAME, NODE_NAME, HOST_IP and, with a test of hostPort, HOST_PORT.
 package main
 
 import (
@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -29,6 +30,13 @@ func run(ctx context.Context) error {
 	self := dataplane.Self{Pod: os.Getenv("POD_NAME"), Node: os.Getenv("NODE_NAME"), Host: os.Getenv("HOST_IP")}
 	if self.Pod == "" || self.Node == "" {
 		return errors.New("POD_NAME or NODE_NAME is not set: this program runs only in the pods of airgap; run airgap verify for the results")
+	}
+	if port := os.Getenv("HOST_PORT"); port != "" {
+		number, err := strconv.ParseUint(port, 10, 16)
+		if err != nil {
+			return fmt.Errorf("read HOST_PORT: %w", err)
+		}
+		self.HostPort = uint16(number)
 	}
 	api, err := dataplane.InCluster()
 	if err != nil {

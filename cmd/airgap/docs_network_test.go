@@ -62,7 +62,7 @@ func networkTables(t *testing.T, page string, in netprobe.Language) {
 	own := [][]string{heads("Port", "Program", "For")}
 	seen := map[string]bool{}
 	add := func(network []settings.Port, with string) {
-		for _, p := range (settings.Listens{ControlPlane: true, Registry: registry.DefaultPort, Network: network}).Ports() {
+		for _, p := range (settings.Listens{ControlPlane: true, Registry: registry.DefaultPort, Network: network, HostPort: settings.HostPort}).Ports() {
 			if p.From == settings.OnlySelf && !seen[p.String()] {
 				seen[p.String()] = true
 				why := in.Say(p.Why)

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"fmt"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/release"
@@ -161,7 +163,7 @@ func podRows(t *testing.T) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries, err := deploy.Objects("airgap")
+	tries, err := deploy.Objects("airgap", settings.HostPort)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +228,22 @@ func podRow(t *testing.T, o *unstructured.Unstructured) []string {
 	if once(users) == "not root" {
 		none = "none: profile restricted"
 	}
+	if port := hostPortOf(pod); port > 0 && len(rights) == 0 {
+		rights = append(rights, fmt.Sprintf("TCP %d of the host; otherwise as profile restricted", port))
+	}
 	return []string{o.GetNamespace() + "/" + o.GetName(), once(users), cmp.Or(once(rights), none)}
+}
+
+// hostPortOf returns the first port of the host that is redirected to the pod.
+func hostPortOf(pod corev1.PodSpec) int32 {
+	for _, c := range pod.Containers {
+		for _, p := range c.Ports {
+			if p.HostPort > 0 && !pod.HostNetwork {
+				return p.HostPort
+			}
+		}
+	}
+	return 0
 }
 
 // once joins the words without duplicates.

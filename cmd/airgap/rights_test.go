@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
@@ -21,7 +22,7 @@ func TestRightsOfOurAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries, err := deploy.Objects("airgap")
+	tries, err := deploy.Objects("airgap", settings.HostPort)
 	if err != nil {
 		t.Fatal(err)
 	}

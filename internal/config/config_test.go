@@ -323,3 +323,15 @@ func TestNetworkOfAProject(t *testing.T) {
 		}
 	}
 }
+
+// TestPortOfTheHostPortTest: the registry does not listen where the node redirects packets to a pod.
+func TestPortOfTheHostPortTest(t *testing.T) {
+	text := strings.Replace(full(t), "  port: 5000", "  port: 10479", 1)
+	if _, err := Parse("airgap.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), "10479/tcp on the same host belongs to hostPort test") {
+		t.Errorf("got %v", err)
+	}
+	text = strings.Replace(text, "plugin: flannel", "plugin: flannel\n  hostPortTest: never", 1)
+	if _, err := Parse("airgap.yaml", []byte(text)); err != nil {
+		t.Errorf("without the test: %v", err)
+	}
+}

@@ -29,6 +29,9 @@ func (c *Cluster) validatePorts(registry, network *field.Path) field.ErrorList {
 	taken := settings.Listens{ControlPlane: true}
 	problems := clash(network.Child("port"), c.Network.Port, "udp", taken)
 	taken.Network = c.NetworkPorts()
+	if c.Network.TestsHostPort(c.Kubernetes.SetProxyMode()) {
+		taken.HostPort = settings.HostPort
+	}
 	return append(problems, clash(registry.Child("port"), c.Registry.Port, "tcp", taken)...)
 }
 

@@ -55,22 +55,22 @@ func ReadEntry(fsys fs.FS) (Entry, error) {
 	if grub.fixed != "" {
 		saved = grub.fixed
 	}
-	entries, err := readEntries(fsys, variables)
+	entries, titles, err := readEntries(fsys, variables)
 	if err != nil {
 		return Entry{}, err
 	}
 	if len(entries) == 0 || len(grub.entries) > 0 && !grub.readsEntries {
-		entries = grub.entries
+		entries, titles = grub.entries, grub.titles
 	}
-	return choose(entries, saved), nil
+	return choose(entries, titles, saved), nil
 }
 
-// choose is GRUB's choice: an entry by its id or its index, else the first.
-func choose(entries []Entry, saved string) Entry {
+// choose is GRUB's choice: an entry by its id, its title or its index, else the first.
+func choose(entries []Entry, titles map[string]string, saved string) Entry {
 	if len(entries) == 0 {
 		return Entry{}
 	}
-	if i := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == saved }); i >= 0 {
+	if i := slices.IndexFunc(entries, func(e Entry) bool { return saved != "" && (e.ID == saved || titles[e.ID] == saved) }); i >= 0 {
 		return entries[i]
 	}
 	if i, err := strconv.Atoi(saved); err == nil && i >= 0 && i < len(entries) {
@@ -96,12 +96,13 @@ func printable(text string) bool {
 // entryID matches ids that can be a file name.
 var entryID = regexp.MustCompile(`^[\w.+~^:-]{1,240}$`)
 
-// readEntries reads the entries in GRUB's order: the newest first.
-func readEntries(fsys fs.FS, variables map[string]string) ([]Entry, error) {
+// readEntries reads the entries in GRUB's order, the newest first, and their titles by id.
+func readEntries(fsys fs.FS, variables map[string]string) ([]Entry, map[string]string, error) {
 	found, err := names(fsys, bootEntries)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	titles := map[string]string{}
 	var entries []Entry
 	for _, name := range found {
 		id, is := strings.CutSuffix(name, ".conf")
@@ -110,14 +111,25 @@ func readEntries(fsys fs.FS, variables map[string]string) ([]Entry, error) {
 		}
 		s, err := read(fsys, bootEntries+"/"+name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if e := parseEntry(s, variables); e.ID != "" {
 			entries = append(entries, e)
+			titles[e.ID] = titleOf(s)
 		}
 	}
 	slices.SortStableFunc(entries, func(a, b Entry) int { return nevra.EVR{Version: b.ID}.Compare(nevra.EVR{Version: a.ID}) })
-	return entries, nil
+	return entries, titles, nil
+}
+
+// titleOf is the title of an entry. grub2-set-default can choose an entry by it.
+func titleOf(s source) string {
+	for _, line := range s.lines {
+		if fields := strings.Fields(line); len(fields) > 1 && fields[0] == "title" {
+			return strings.Join(fields[1:], " ")
+		}
+	}
+	return ""
 }
 
 // parseEntry reads the kernel and its options. Several lines of options are one. An entry without
@@ -171,14 +183,15 @@ func expand(words []string, variables map[string]string) string {
 type grub struct {
 	fixed     string // GRUB_DEFAULT of /etc/default/grub, if it is not "saved"
 	variables map[string]string
-	entries   []Entry // in grub.cfg itself
+	entries   []Entry           // in grub.cfg itself
+	titles    map[string]string // of these entries, by id
 	// readsEntries is true if the command blscfg reads the boot loader entries. Without it they do
 	// not count (GRUB_ENABLE_BLSCFG=false).
 	readsEntries bool
 }
 
 func readGrub(fsys fs.FS) (grub, error) {
-	g := grub{variables: map[string]string{}}
+	g := grub{variables: map[string]string{}, titles: map[string]string{}}
 	files := []string{grubConfigs()[0]}
 	vendors, err := names(fsys, grubConfigs()[1])
 	if err != nil {
@@ -217,6 +230,7 @@ func (g *grub) parse(s source) {
 			if id = m[2]; id == "" {
 				id = m[1]
 			}
+			g.titles[id] = m[1]
 			continue
 		}
 		fields := strings.Fields(line)

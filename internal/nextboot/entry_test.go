@@ -54,6 +54,7 @@ func TestReadEntry(t *testing.T) {
 		want  Entry
 	}{
 		{"chosen", saved(id), older},
+		{"chosen by its title", saved("Rocky"), older},
 		{"an index", saved("1"), older},
 		{"the first", saved("0"), newest},
 		{"an index without an entry", saved("7"), newest},

@@ -2,6 +2,7 @@ package nextboot
 
 import (
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 )
@@ -68,12 +69,33 @@ func blocking(words []string) string {
 	switch {
 	case words[0] == ByBlacklist:
 		return ByBlacklist
-	case words[0] == "install" && command != "" && !strings.Contains(command, "modprobe") && !strings.Contains(command, "insmod"):
+	case words[0] == "install" && command != "" && !loads(command):
 		return "install"
 	case words[0] == "alias" && command == "off":
 		return "alias"
 	}
 	return ""
+}
+
+// loads reports whether a shell command starts modprobe or insmod. A comment, and the text that another
+// program such as logger prints, start nothing.
+func loads(command string) bool {
+	if before, _, is := strings.Cut(" "+command, " #"); is {
+		command = before
+	}
+	for part := range strings.SplitSeq(strings.NewReplacer("&&", ";", "||", ";", "|", ";", "{", ";", "(", ";", "`", ";").Replace(command), ";") {
+		for word := range strings.FieldsSeq(part) {
+			switch path.Base(strings.Trim(word, `"'`)) {
+			case "modprobe", "insmod":
+				return true
+			case "echo", "logger", "printf", "true", "false", ":", "exit", "test", "[":
+			default: // a program that starts another one: sh -c, env, nice
+				continue
+			}
+			break
+		}
+	}
+	return false
 }
 
 // ModuleName is the kernel's form of the name, with "_". File names may have "-".

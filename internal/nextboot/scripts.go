@@ -7,7 +7,6 @@ import (
 )
 
 const (
-	rcLocal   = "etc/rc.d/rc.local"
 	waagent   = "etc/waagent.conf"
 	cloud     = "etc/cloud/cloud.cfg"
 	cloudDir  = "etc/cloud/cloud.cfg.d"
@@ -16,18 +15,12 @@ const (
 
 var cloudSwap = regexp.MustCompile(`^swap\s*:|^\s*-\s*\[.*\bswap\b`)
 
-// scriptSwaps finds programs that turn swap on after systemd: rc.local, services of the site,
-// cloud-init and Azure's agent.
+// scriptSwaps finds programs that turn swap on after systemd: commands at boot, cloud-init and Azure's
+// agent.
 func scriptSwaps(fsys fs.FS, _ SwapUnits) ([]Swap, error) {
-	files := []string{rcLocal}
-	found, err := names(fsys, etcUnits)
+	files, err := bootScripts(fsys)
 	if err != nil {
 		return nil, err
-	}
-	for _, name := range found {
-		if strings.HasSuffix(name, ".service") {
-			files = append(files, etcUnits+"/"+name)
-		}
 	}
 	var swaps []Swap
 	for _, file := range files {

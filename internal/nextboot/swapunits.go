@@ -30,7 +30,7 @@ func ReadSwapUnits(fsys fs.FS) (SwapUnits, error) {
 				if files[name] == "" {
 					files[name] = dir + "/" + name
 				}
-			case strings.HasSuffix(name, ".wants"), strings.HasSuffix(name, ".requires"):
+			case strings.HasSuffix(name, ".wants"), strings.HasSuffix(name, ".requires"), strings.HasSuffix(name, ".upholds"): // systemd 253
 				links, err := names(fsys, dir+"/"+name)
 				if err != nil {
 					return units, err

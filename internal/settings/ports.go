@@ -19,6 +19,14 @@ const (
 // registryProgram is the name of airgap's registry in the table.
 const registryProgram = "registry"
 
+// HostPortProgram is the name of the pods with a hostPort in the table: no program of the host listens
+// there, but the pod takes the packets of one that does.
+const HostPortProgram = "hostPort test"
+
+// HostPort is the port of these pods: outside of the ranges of NodePorts and of outgoing connections, and
+// not assigned by IANA.
+const HostPort = 10479
+
 // Port is a row of the table of ports: for the host's firewall, for the checks
 // before an installation, and for the network team.
 type Port struct {
@@ -44,6 +52,7 @@ type Listens struct {
 	ControlPlane bool
 	Registry     int    // its port; 0 when the host serves none
 	Network      []Port // the pod network's
+	HostPort     int    // the test of hostPort; 0 without one
 }
 
 // Ports is the table for such a host.
@@ -66,6 +75,7 @@ func (l Listens) Ports() []Port {
 	add(true, 10256, 0, "tcp", "kube-proxy health", FromAnywhere, "load balancers ask there which node to send to")
 	add(l.Registry > 0, l.Registry, 0, "tcp", registryProgram, OnlyNodes, "images, packages, and files for joining hosts")
 	ports = append(ports, l.Network...)
+	add(l.HostPort > 0, l.HostPort, 0, "tcp", HostPortProgram, OnlySelf, "airgap's pod connects to its own hostPort; packets from anywhere are redirected to it")
 	add(true, 30000, 32767, "tcp", "", FromAnywhere, "Services of type NodePort and LoadBalancer")
 	add(true, 30000, 32767, "udp", "", FromAnywhere, "Services of type NodePort and LoadBalancer")
 	return ports

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // directories are the directories of systemd-sysctl. A file in an earlier directory hides the files with the
@@ -139,7 +141,7 @@ func (s *source) knowsGlobs() (bool, error) {
 	return true, nil
 }
 
-// readCommandLine reads sysctl.NAME=VALUE. Modules are not loaded at that time, so their parameters
+// readCommandLine reads sysctl.NAME=VALUE of the next boot's command line. Modules are not loaded at that time, so their parameters
 // do not exist yet.
 func (b *Boot) readCommandLine(s *source) error {
 	release, err := s.text("proc/sys/kernel/osrelease")
@@ -147,8 +149,16 @@ func (b *Boot) readCommandLine(s *source) error {
 		return err
 	}
 	text, err := s.text(commandLine)
-	if err != nil || !appliesCommandLine(release) {
+	if err != nil {
 		return err
+	}
+	at := Setting{File: "/" + commandLine}
+	// The boot loader's files may be readable for root only; then the command line of now stays.
+	if next, err := nextboot.ReadEntry(s.fs); err == nil && next.ID != "" {
+		text, at, release = next.Cmdline, Setting{File: next.File, Line: next.Line}, cmp.Or(next.Release, release)
+	}
+	if !appliesCommandLine(release) {
+		return nil
 	}
 	for _, word := range words(text) {
 		if word == "--" { // the rest is for init
@@ -163,7 +173,7 @@ func (b *Boot) readCommandLine(s *source) error {
 		if !is || !ours || ofModule(p) {
 			continue
 		}
-		b.early = append(b.early, write{Setting: Setting{Key: Name(p), Value: strings.TrimSpace(value), File: "/" + commandLine}, path: p})
+		b.early = append(b.early, write{Setting: Setting{Key: Name(p), Value: strings.TrimSpace(value), File: at.File, Line: at.Line}, path: p})
 	}
 	return nil
 }

@@ -3,7 +3,7 @@
 // In flows the root file system, out flows the last setting of a parameter, with its file and line.
 // Three programs set parameters at boot, in this order:
 //
-//   - the kernel, from sysctl.NAME=VALUE on its command line, from Linux 5.8 on;
+//   - the kernel, from sysctl.NAME=VALUE on its next command line, from Linux 5.8 on;
 //   - systemd-sysctl, from the directories in directories(). It does not read /etc/sysctl.conf.
 //     Enterprise Linux has the link /etc/sysctl.d/99-sysctl.conf to it, which may be missing;
 //   - tuned, from the section [sysctl] of its profile. It then applies /run/sysctl.d, /etc/sysctl.d

@@ -1,6 +1,7 @@
 package sysctld
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -99,6 +100,17 @@ func TestCommandLine(t *testing.T) {
 		b := files{"proc/sys/kernel/osrelease": test.release, "proc/cmdline": test.line, "etc/sysctl.d/a.conf": test.file}.boot(t)
 		assert.Equal(t, test.want, shown(b.Of(test.name)), test.about)
 	}
+}
+
+// TestNextCommandLine: the boot loader's default entry counts, not the command line of now.
+func TestNextCommandLine(t *testing.T) {
+	const entry = "boot/loader/entries/1-5.14.0-570.el9.x86_64.conf"
+	host := files{"proc/sys/kernel/osrelease": "4.18.0-553.el8.x86_64\n", "proc/cmdline": "sysctl.vm.swappiness=1",
+		entry: "linux /vmlinuz-5.14.0-570.el9.x86_64\noptions ro sysctl.net.ipv4.conf.all.rp_filter=1\n"}
+	s, is := host.boot(t).Of("net.ipv4.conf.all.rp_filter")
+	assert.Equal(t, "true 1 at /"+entry+":2", fmt.Sprint(is, " ", s.Value, " at ", s.At()))
+	_, is = host.boot(t).Of("vm.swappiness")
+	assert.False(t, is, "the next boot does not set it")
 }
 
 func TestTuned(t *testing.T) {

@@ -13,6 +13,8 @@ type Account struct {
 	Name     string `yaml:"name" json:"name"`
 	Line     int    `yaml:"line" json:"line"`         // of /etc/shadow
 	Password string `yaml:"password" json:"password"` // PasswordSet, PasswordLocked or PasswordNone
+	// Login is true for the user who has logged in, also with a key.
+	Login bool `yaml:"login,omitempty" json:"login,omitempty"`
 	// Days since 1970; -1 for none. Changed is 0 for a password that must be changed at the next login.
 	Changed int `yaml:"changed" json:"changed"`
 	Max     int `yaml:"max" json:"max"`         // days after Changed
@@ -54,7 +56,11 @@ func readAccounts(_ context.Context, r reader, f *Facts) error {
 	if err != nil {
 		return err
 	}
-	f.Accounts, f.OddAccounts = parseShadow(shadow, "root", userName(users, uid))
+	user := userName(users, uid)
+	f.Accounts, f.OddAccounts = parseShadow(shadow, "root", user)
+	for i := range f.Accounts {
+		f.Accounts[i].Login = f.Accounts[i].Name == user
+	}
 	return nil
 }
 

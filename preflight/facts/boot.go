@@ -18,10 +18,17 @@ type Boot struct {
 	Blocked []nextboot.Block `yaml:"blocked,omitempty" json:"blocked,omitempty"` // modules that a node may need
 	// Modules are the states of the modules in the files of the entry's kernel.
 	Modules map[string]Module `yaml:"modules,omitempty" json:"modules,omitempty"`
+	// Commands are lines of the site's scripts that set kernel parameters or filter packets at boot.
+	Commands []nextboot.Command `yaml:"commands,omitempty" json:"commands,omitempty"`
 }
 
 func readBootSwap(_ context.Context, r reader, f *Facts) (err error) {
 	f.Boot.Swap, f.Boot.Odd, err = nextboot.ReadSwaps(r.fs)
+	return err
+}
+
+func readBootCommands(_ context.Context, r reader, f *Facts) (err error) {
+	f.Boot.Commands, err = nextboot.ReadCommands(r.fs)
 	return err
 }
 

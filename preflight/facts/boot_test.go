@@ -9,7 +9,7 @@ import (
 
 // TestSurveyOfNextBoot: a recording gives the same facts about the next boot.
 func TestSurveyOfNextBoot(t *testing.T) {
-	for _, name := range []string{"rocky9-swap-returns", "rocky9-boot-parameters", "rocky9-next-kernel"} {
+	for _, name := range []string{"rocky9-swap-returns", "rocky9-boot-parameters", "rocky9-next-kernel", "rocky9-boot-scripts"} {
 		archive, facts, err := record(t.Context(), loadHost(t, name))
 		if err != nil {
 			t.Fatal(err)
@@ -30,7 +30,7 @@ func TestOnly(t *testing.T) {
 	}
 	function := regexp.MustCompile(`(?m)^only\(\).*$`).FindString(string(script))
 	for _, test := range []struct{ part, text, want string }{
-		{`boot/loader/entries/*.conf`, "title secret\n linux /vmlinuz-1\noptions\ta=1\n", "\n linux /vmlinuz-1\noptions\ta=1\n"},
+		{`boot/loader/entries/*.conf`, "initrd secret\n linux /vmlinuz-1\noptions\ta=1\n", "\n linux /vmlinuz-1\noptions\ta=1\n"},
 		{"EFI/*/grub.cfg", "password_pbkdf2 root secret\n\tset default=\"1\"\nblscfg\n\tlinux /vmlinuz-1\n", "\n\tset default=\"1\"\nblscfg\n\tlinux /vmlinuz-1\n"},
 		{"etc/rc.d/rc.local", "TOKEN=secret\nswapon /swap\n", "\nswapon /swap\n"},
 		{"etc/waagent.conf", "Provisioning.Password=secret\nResourceDisk.EnableSwap=y\n", "\nResourceDisk.EnableSwap=y\n"},

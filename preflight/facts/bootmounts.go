@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -31,6 +32,8 @@ type BootMount struct {
 	Later bool `yaml:"later,omitempty" json:"later,omitempty"`
 	// Optional is true for a mount unit without which local-fs.target is reached.
 	Optional bool `yaml:"optional,omitempty" json:"optional,omitempty"`
+	// Closed is the place of the line of /etc/crypttab that does not open the disk at boot; "" for none.
+	Closed string `yaml:"closed,omitempty" json:"closed,omitempty"`
 }
 
 // readBootMounts joins /etc/fstab and the mount units in systemd's order: a unit in /etc hides a line
@@ -82,6 +85,30 @@ func (b *BootMounts) findDisks(ctx context.Context, r reader) error {
 	for i, m := range b.Mounts {
 		b.Mounts[i].Device = KernelName(names, m.Spec)
 		b.Mounts[i].Missing = strings.HasPrefix(diskLink(m.Spec), "/dev/disk/") && b.Mounts[i].Device == ""
+	}
+	return b.findClosed(r, names)
+}
+
+const crypttabFile = "etc/crypttab"
+
+// findClosed finds the encrypted disks that crypttab(5) leaves closed (noauto): by their name, or by
+// another name of the same disk.
+func (b *BootMounts) findClosed(r reader, names map[string]string) error {
+	text, err := r.optionalRaw(crypttabFile)
+	if err != nil {
+		return err
+	}
+	for i, line := range strings.Split(text, "\n") {
+		fields := strings.Fields(line)
+		if i >= maxFstabLines || len(fields) < 4 || strings.HasPrefix(fields[0], "#") || !slices.Contains(strings.Split(fields[3], ","), "noauto") {
+			continue
+		}
+		disk := "/dev/mapper/" + fields[0]
+		for j, m := range b.Mounts {
+			if m.Spec == disk || m.Device != "" && m.Device == KernelName(names, disk) {
+				b.Mounts[j].Closed = fmt.Sprintf("/%s:%d", crypttabFile, i+1)
+			}
+		}
 	}
 	return nil
 }

@@ -110,6 +110,37 @@ func TestMountUnits(t *testing.T) {
 	}
 }
 
+// TestOptionsAtBoot: mount(8): the last option counts, and user implies noexec.
+func TestOptionsAtBoot(t *testing.T) {
+	b := BootMounts{Mounts: []BootMount{
+		{FstabEntry: FstabEntry{File: "/etc/fstab", Line: 1, Mount: "/", Options: []string{"defaults", "nodev"}}},
+		{FstabEntry: FstabEntry{File: "/etc/fstab", Line: 2, Mount: "/data", Options: []string{"user", "exec"}}},
+		{FstabEntry: FstabEntry{File: "/etc/fstab", Line: 3, Mount: "/opt", Options: []string{"noexec", "owner", "ro", "rw"}}},
+	}}
+	for path, want := range map[string]string{
+		"/var/lib/kubelet nodev": "/etc/fstab:1", "/var/lib/kubelet noexec": "", "/data/x noexec": "", "/data/x nosuid": "/etc/fstab:2",
+		"/opt noexec": "/etc/fstab:3", "/opt nodev": "/etc/fstab:3", "/opt ro": "",
+	} {
+		p, option, _ := strings.Cut(path, " ")
+		if got := b.OnAt(p, option); got != want {
+			t.Errorf("%s: got %q, want %q", path, got, want)
+		}
+	}
+}
+
+// TestClosedDisks: a disk that crypttab leaves closed, by its name and by another one.
+func TestClosedDisks(t *testing.T) {
+	r := reader{fs: fstest.MapFS{"etc/crypttab": {Data: []byte("# etcd UUID=0 none noauto\netcd UUID=1 none luks,noauto\nopen UUID=2 none\n")}}}
+	b := BootMounts{Mounts: []BootMount{{FstabEntry: FstabEntry{Spec: "/dev/mapper/etcd"}}, {FstabEntry: FstabEntry{Spec: "UUID=9"}, Device: "dm-3"}, {FstabEntry: FstabEntry{Spec: "/dev/mapper/open"}}}}
+	if err := b.findClosed(r, map[string]string{"/dev/mapper/etcd": "dm-3"}); err != nil {
+		t.Fatal(err)
+	}
+	const at = "/etc/crypttab:2"
+	if b.Mounts[0].Closed != at || b.Mounts[1].Closed != at || b.Mounts[2].Closed != "" || !strings.Contains(b.Mounts[0].Weakness("xfs"), "noauto in "+at) {
+		t.Errorf("got %+v", b.Mounts)
+	}
+}
+
 // TestNoFstab: the kernel command line can switch fstab off.
 func TestNoFstab(t *testing.T) {
 	for words, want := range map[string]int{"ro quiet": 1, "ro fstab=no": 0, "fstab=0 fstab=yes": 1} {

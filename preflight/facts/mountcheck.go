@@ -23,6 +23,9 @@ func (m BootMount) Weakness(fsType string) string {
 	case m.Optional:
 		why = append(why, "no target that needs the unit (RequiredBy=local-fs.target)")
 	}
+	if m.Closed != "" {
+		why = append(why, "an encrypted disk that stays closed (noauto in "+m.Closed+")")
+	}
 	if remote(fsType) && !m.Has("_netdev") {
 		why = append(why, "a network file system")
 	}
@@ -33,4 +36,39 @@ func (m BootMount) Weakness(fsType string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s mounts %s with %s", m.At(), m.Mount, strings.Join(why, ", "))
+}
+
+// On reports whether the mount has one of the options ro, noexec, nosuid and nodev, as mount(8) reads
+// them: the last option counts, and user, users, owner and group imply others.
+func (m BootMount) On(option string) bool {
+	opposite := map[string]string{"ro": "rw", "noexec": "exec", "nosuid": "suid", "nodev": "dev"}[option]
+	on := false
+	for _, o := range m.Options {
+		switch o {
+		case option:
+			on = true
+		case opposite:
+			on = false
+		case "user", "users":
+			on = on || option != "ro"
+		case "owner", "group":
+			on = on || option == "nosuid" || option == "nodev"
+		}
+	}
+	return on
+}
+
+// OnAt returns the place of the mount that gives a path one of these options at the next boot; "" if none
+// does. The root file system counts too.
+func (b BootMounts) OnAt(p, option string) string {
+	var best BootMount
+	for _, m := range b.Mounts {
+		if within(p, m.Mount) && len(m.Mount) > len(best.Mount) {
+			best = m
+		}
+	}
+	if !best.On(option) {
+		return ""
+	}
+	return best.At()
 }

@@ -15,7 +15,8 @@ type PacketRules struct {
 
 // RuleServices are the services that load saved rules.
 func RuleServices() []string {
-	return []string{"iptables.service", "ip6tables.service", "nftables.service"}
+	return []string{"iptables.service", "ip6tables.service", "nftables.service",
+		"shorewall.service", "shorewall6.service", "ufw.service", "csf.service", "ferm.service"} // not of Enterprise Linux; they replace all rules
 }
 
 // readRulesNow needs root. Without nft, iptables-save reads the rules; it creates no table.

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/unitfile"
 )
 
@@ -91,6 +92,11 @@ func (f recordingFS) ReadFile(name string) ([]byte, error) {
 	return data, err
 }
 
+var (
+	scriptLine = regexp.MustCompile(nextboot.ScriptLines)
+	cronLine   = regexp.MustCompile(`\b(aide|updatedb)\b|` + nextboot.ScriptLines)
+)
+
 var mountSecret = regexp.MustCompile(`(?i)([,\s=]pass(?:word|wd)?2?=)[^,\s]*`)
 
 // kept is the recorded part of a file. Files that can contain passwords or keys are reduced to the
@@ -102,6 +108,8 @@ func kept(name, text string) string {
 		return only(systemdCgroup)
 	case name == fstabFile || path.Ext(name) == ".mount":
 		return mountSecret.ReplaceAllString(text, "$1***")
+	case name == crypttabFile:
+		return regexp.MustCompile(`(?m)^([^#\s]\S*)[ \t]+\S+[ \t]+\S+|^#.*`).ReplaceAllString(text, "$1 - -")
 	case name == shadowFile || name == passwdFile:
 		return withoutHashes(text)
 	case name == kubeletClient:
@@ -117,7 +125,9 @@ func kept(name, text string) string {
 	case slices.Contains(connectionDirs(), path.Dir(name)) || path.Dir(name) == IfcfgDir:
 		return numbered(text, networkLine)
 	case name == "etc/crontab" || strings.HasPrefix(name, "etc/cron.") || path.Dir(name) == "var/spool/cron":
-		return numbered(text, scanPrograms)
+		return numbered(text, cronLine)
+	case name == "etc/rc.d/rc.local" || path.Dir(name) == "etc/rc.d/init.d" || path.Dir(name) == "etc/udev/rules.d" || strings.HasSuffix(path.Dir(name), ".service.d"):
+		return numbered(text, scriptLine)
 	case name == "etc/environment" || strings.HasPrefix(name, profiles+"/"):
 		return withoutPassword(only(proxyLine))
 	case name == "etc/dnf/dnf.conf" || strings.HasPrefix(name, repositories+"/"):

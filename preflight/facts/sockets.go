@@ -110,7 +110,7 @@ func (p Port) String() string { return fmt.Sprintf("%d/%s", p.Number, p.Protocol
 // registry may still run after an interrupted installation.
 func (f *Facts) Holder(p Port) string {
 	for _, l := range f.Listening {
-		if l.Protocol != p.Protocol || l.Port != p.Number || l.Process == "airgap" {
+		if l.Protocol != p.Protocol || l.Port != p.Number || l.Process == "airgap" || p.Redirected && l.Process == "crio" {
 			continue
 		}
 		if l.Process == "" {
@@ -126,4 +126,7 @@ type Port struct {
 	Number   int
 	Protocol string // "tcp" or "udp"
 	For      string // "kube-apiserver"
+	// Redirected is true if no program of the cluster listens on the port: the node redirects its
+	// packets to a pod. CRI-O holds such ports open.
+	Redirected bool
 }

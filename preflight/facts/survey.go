@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/packetfilter"
 	"airgap.dev/airgap/preflight/replay"
 )
@@ -44,10 +45,11 @@ func SurveyScript() ([]byte, error) {
 		"Present": slices.Concat(runtimeSockets(), runtimeBinaries(), blockingLeftovers(), untidyLeftovers(), toolPaths(), shadowPaths(), kubeletUnits(), []string{nvidiaUninstall}),
 		"Binary":  []string{secureBootVar, mokListVar, dkmsKey, "proc/config.gz"}, "DropIns": slices.Concat(serviceDropIns(), confDirs("logind.conf"), confDirs("system.conf")), "Environments": kubeletEnvironments(), "Connections": connectionDirs(), "KubeletClient": kubeletClient,
 		"LeftOut": leftOutPattern, "Remote": remoteTypes(), "UnitDirs": unitDirs(), "DF": strings.Join(dfOptions(), " "),
-		"Modules":   strings.Join(surveyedModules(), "|"),
-		"UnitKeys":  strings.Join(keptKeys(), "|"),
-		"Confs":     slices.Concat(mainConfs("logind.conf"), mainConfs("system.conf")),
-		"RuleFiles": packetfilter.Files(), "RuleDir": packetfilter.Includes,
+		"Modules":     strings.Join(surveyedModules(), "|"),
+		"ScriptLines": nextboot.ScriptLines,
+		"UnitKeys":    strings.Join(keptKeys(), "|"),
+		"Confs":       slices.Concat(mainConfs("logind.conf"), mainConfs("system.conf")),
+		"RuleFiles":   packetfilter.Files(), "RuleDir": packetfilter.Includes,
 		"Watchers":  shellWords(findWatchers()),
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})

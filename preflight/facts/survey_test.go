@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // TestSurveyScript runs the script on this machine. It must find the same facts as the program.
@@ -95,6 +96,8 @@ func TestSurveyFilters(t *testing.T) {
 		{"kubelet_variables", "etc/sysconfig/kubelet", "TOKEN=secret\nKUBELET_EXTRA_ARGS=--v=2\nhttp_proxy=svc:secret@p\n", "\nKUBELET_EXTRA_ARGS=--v=2\nhttp_proxy=***@p"},
 		{"only '^(method|\\[)'", ConnectionsDir + "/wifi.nmconnection", "[wifi-security]\npsk=secret\n[ipv4]\nmethod=auto\n", "\n\n[ipv4]\nmethod=auto"},
 		{"only '(aide|updatedb)'", "etc/crontab", "0 1 * * * root backup --password secret\n0 5 * * * root aide --check\n", "aide --check"},
+		{"only '" + nextboot.ScriptLines + "'", "etc/rc.d/rc.local", "#!/bin/sh\nbackup --password secret\nsysctl -w net.ipv4.ip_forward=0\n", "\n\nsysctl -w"},
+		{"unit_settings", "etc/systemd/system.conf", "[Manager]\nDefaultEnvironment=TOKEN=secret HTTPS_PROXY=http://u:secret@p:3128\nCPUAffinity=0-3\n", "CPUAffinity=0-3"},
 		{"excludes", "etc/dnf/dnf.conf", "[main]\npassword=secret\nexcludepkgs=kernel*\n  runc\nproxy_password=secret\n", "kernel*"},
 		{"excludes", "etc/yum.repos.d/a.repo", "[a]\nexclude = x, y\nbaseurl=https://u:secret@h/\n", "x"},
 		{"secrets", fstabFile, "//nas/x /mnt cifs ro,username=a,password=secret,uid=0 0 0\n//nas/y /m cifs pass=secret 0 0\n", "/m cifs pass=***"},

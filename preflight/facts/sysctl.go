@@ -34,10 +34,11 @@ func surveyedSysctls() []string {
 	return []string{ForwardingParameter, DefaultForwardingParameter, "net.ipv6.conf.all.forwarding",
 		"net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables",
 		LockedParameter, "net.netfilter.nf_conntrack_max",
-		"kernel.pid_max", "kernel.threads-max", UserNamespacesParameter,
+		"kernel.pid_max", "kernel.threads-max", UserNamespacesParameter, "user.max_net_namespaces", "user.max_mnt_namespaces",
+		"user.max_pid_namespaces", "user.max_ipc_namespaces", "user.max_uts_namespaces", "user.max_cgroup_namespaces",
 		"fs.inotify.max_user_instances", "fs.inotify.max_user_watches",
 		"vm.overcommit_memory", "vm.panic_on_oom", "kernel.panic", "kernel.panic_on_oops",
-		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "vm.nr_hugepages",
+		"kernel.keys.root_maxkeys", "kernel.keys.root_maxbytes", "vm.nr_hugepages", "vm.nr_hugepages_mempolicy",
 		LocalRange, ReservedPorts,
 		"net.ipv4.neigh.default.gc_thresh1", "net.ipv4.neigh.default.gc_thresh2", "net.ipv4.neigh.default.gc_thresh3"}
 }
@@ -137,6 +138,11 @@ func (s Sysctl) SortsAfter(file string) bool {
 // OfTuned reports whether a profile of tuned sets the value at boot.
 func (s Sysctl) OfTuned() bool {
 	return strings.HasPrefix(s.File, "/etc/tuned/") || strings.HasPrefix(s.File, "/usr/lib/tuned/")
+}
+
+// OfCommandLine reports whether the kernel command line sets the value, before any file.
+func (s Sysctl) OfCommandLine() bool {
+	return s.File == "/proc/cmdline" || strings.HasPrefix(s.File, "/boot/")
 }
 
 // Fix is the hint for a line that must have another value.

@@ -43,7 +43,7 @@ func keptKeys() []string {
 // unitValue is the part of a value that the facts have, as in the survey script.
 func unitValue(key, value string) string {
 	switch {
-	case key == "Environment":
+	case key == "Environment" || key == "DefaultEnvironment":
 		return variables(value)
 	case slices.Contains(keptKeys(), key):
 		return withoutPassword(value)

@@ -70,6 +70,19 @@ func TestOwners(t *testing.T) {
 	assert.Equal(t, []string{"/etc/sysconfig/iptables:5 -X what"}, r.Unread)
 }
 
+// TestIncludesElsewhere: files outside of /etc/nftables are not read, and not taken for empty.
+func TestIncludesElsewhere(t *testing.T) {
+	files := map[string]string{
+		"etc/sysconfig/nftables.conf": "include \"/etc/nftables/*.nft\"\ninclude \"/etc/nftables/none*.nft\"\ninclude \"/opt/site/*.nft\"\n",
+		"etc/nftables/main.nft":       "include \"/etc/nftables/site/filter.nft\"\n",
+	}
+	saved, err := ReadSaved(func(file string) (string, error) { return files[file], nil }, func(string) ([]string, error) { return []string{"main.nft"}, nil })
+	assert.NoError(t, err)
+	if assert.Len(t, saved, 1) {
+		assert.Equal(t, []string{`include "/opt/site/*.nft"`, `include "/etc/nftables/site/filter.nft"`}, saved[0].Rules.Unread)
+	}
+}
+
 // TestManyJumps: rules that jump to each other in very many ways end in an answer.
 func TestManyJumps(t *testing.T) {
 	var text strings.Builder

@@ -94,6 +94,11 @@ func readNFT(text func(file string) (string, error), names func(dir string) ([]s
 				next = append(next, file)
 			}
 		}
+		for _, p := range patterns {
+			if elsewhere(p) && !slices.ContainsFunc(next, func(file string) bool { return includes(p, file) }) {
+				set.unread("include " + strconv.Quote("/"+p))
+			}
+		}
 	}
 	if saved.Rules = set.Rules(); len(saved.Files) > 0 {
 		all = append(all, saved)
@@ -109,6 +114,12 @@ func includes(pattern, file string) bool {
 		}
 	}
 	return false
+}
+
+// elsewhere reports whether a pattern can name files outside of Includes, or names one that does not exist. A
+// glob without a file loads nothing.
+func elsewhere(pattern string) bool {
+	return !slices.Contains([]string{Includes, path.Base(Includes)}, path.Dir(pattern)) || !strings.ContainsAny(pattern, "*?[")
 }
 
 var (

@@ -83,6 +83,7 @@ func demands() []demand {
 		{"LimitNPROC TasksMax", lowLimit(4096), false, fewer},
 		{"MemoryMax MemoryHigh MemoryLimit CPUQuota LimitFSIZE LimitAS LimitDATA", func(v string) bool { return v != "" && v != "infinity" }, false, fewer},
 		{"DefaultTasksMax DefaultLimitNPROC", lowLimit(4096), false, fewer},
+		{"CPUAffinity NUMAMask AllowedCPUs AllowedMemoryNodes", given, false, "the kubelet, the runtime and the programs that they start run on these CPUs only"},
 	}
 }
 

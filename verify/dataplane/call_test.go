@@ -140,6 +140,7 @@ func TestTry(t *testing.T) {
 		peers   []peer
 		service func(*reached)
 		noNames bool
+		host    peer // that answers at the own hostPort
 		want    []Failure
 	}{
 		{name: "all answers", peers: []peer{w1, w2}},
@@ -159,12 +160,18 @@ func TestTry(t *testing.T) {
 			name: "no NodePort", peers: []peer{w1}, service: func(s *reached) { s.nodePort = 1 },
 			want: []Failure{{"NodePort 1 of cp1", "connection refused"}, {"NodePort 1 of w1", "connection refused"}},
 		},
+		{name: "hostPort", peers: []peer{w1}, host: own},
+		{name: "the node has no rules of hostPort", host: peer{"cp1", netip.AddrPortFrom(own.address.Addr(), 1)}, want: []Failure{{"hostPort 1 of cp1", "connection refused"}}},
+		{name: "the rules of another pod", host: w2, want: []Failure{{"hostPort " + port + " of cp1", "the pod on w2 answered"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			refusing.Store(test.noNames)
 			p := &prober{caller: testCaller(), options: Options{Self: Self{Node: "cp1", Host: "127.1.0.1"}}, peers: test.peers, service: service, tried: map[string][]Failure{}}
 			if test.service != nil {
 				test.service(&p.service)
+			}
+			if test.host.node != "" {
+				p.options.Self.Host, p.options.Self.HostPort = test.host.address.Addr().String(), test.host.address.Port()
 			}
 			got := p.try(t.Context())
 			slices.SortFunc(got, func(a, b Failure) int { return strings.Compare(a.Target, b.Target) })

@@ -27,12 +27,11 @@ import (
 
 const image = "airgap.dev/airgap:v1@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
-// TestCluster applies the objects to a real API server, which admits the pod with the restricted
-// profile. Then it sends all requests of the pod with the pod's rights.
+// TestCluster applies the objects to a real API server, which admits the pod. Then it sends all requests of the pod with the pod's rights.
 func TestCluster(t *testing.T) {
 	server := apitest.Start(t)
 	admin := server.Client(t)
-	applied := deploy.Step(func() (string, error) { return image, nil }, func() (*rest.Config, error) { return server.Config, nil })
+	applied := deploy.Step(func() (string, error) { return image, nil }, hostPort, func() (*rest.Config, error) { return server.Config, nil })
 	applyTwice(t, applied)
 	makePod(t, admin, "data-plane-w1", "w1")
 	makeSlices(t, admin)
@@ -58,6 +57,7 @@ func TestCluster(t *testing.T) {
 		}
 	})
 	t.Run("write the condition", func(t *testing.T) { writesCondition(t, admin, api) })
+	t.Run("a pod with more rights", func(t *testing.T) { otherRights(t, admin) })
 	t.Run("no other right", func(t *testing.T) {
 		_, secrets := own.CoreV1().Secrets(dataplane.Namespace).List(t.Context(), metav1.ListOptions{})
 		_, pods := own.CoreV1().Pods(dataplane.Namespace).List(t.Context(), metav1.ListOptions{})

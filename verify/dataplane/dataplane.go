@@ -1,6 +1,6 @@
 // Package dataplane tests the pod network from pods. It is the implementation of airgap-probe,
 // which runs in the pods of a DaemonSet. The pods periodically call each other, a Service, a DNS
-// name and a NodePort. The package does not import Kubernetes libraries: each bundle has the image
+// name, a NodePort and their own hostPort. The package does not import Kubernetes libraries: each bundle has the image
 // of airgap-probe, and the libraries would make it ten times as large.
 //
 // A pod reads the other pods from the EndpointSlices of its Service. It writes the result to the

@@ -112,7 +112,7 @@ func (p *prober) tryPeer(ctx context.Context, other peer) []Failure {
 }
 
 // tryService tries the Service by its address and by its name, the DNS name of the API server, and
-// this node's NodePort.
+// this node's NodePort and hostPort.
 func (p *prober) tryService(ctx context.Context) []Failure {
 	if !p.service.address.IsValid() {
 		return nil // look returned the reason
@@ -124,7 +124,8 @@ func (p *prober) tryService(ctx context.Context) []Failure {
 		byName := net.JoinHostPort(Name+"."+Namespace+".svc", strconv.Itoa(int(p.service.address.Port())))
 		failures = append(failures, p.persist(ctx, "Service by its name "+Name+"."+Namespace+".svc", p.calling(byName))...)
 	}
-	return append(failures, p.tryNodePort(ctx, p.options.Self.Node, p.options.Self.Host)...)
+	failures = append(failures, p.tryNodePort(ctx, p.options.Self.Node, p.options.Self.Host)...)
+	return append(failures, p.tryHostPort(ctx)...)
 }
 
 // apiName is a DNS name that exists in each cluster, with any cluster domain.
@@ -133,6 +134,23 @@ const apiName = "kubernetes.default.svc"
 func (p *prober) tryNodePort(ctx context.Context, node, host string) []Failure {
 	port := strconv.Itoa(int(p.service.nodePort))
 	return p.persist(ctx, "NodePort "+port+" of "+node, p.calling(net.JoinHostPort(host, port)))
+}
+
+// tryHostPort calls this pod through the hostPort of its own node. Other nodes do not: a firewall
+// between the hosts may block a port that only this test uses, and the rules are those of the node.
+func (p *prober) tryHostPort(ctx context.Context) []Failure {
+	self := p.options.Self
+	if self.HostPort == 0 {
+		return nil
+	}
+	port := strconv.Itoa(int(self.HostPort))
+	return p.persist(ctx, "hostPort "+port+" of "+self.Node, func(ctx context.Context) error {
+		at, err := p.call(ctx, net.JoinHostPort(self.Host, port), small)
+		if err == nil && at.node != self.Node {
+			err = fmt.Errorf("the pod on %s answered", at.node)
+		}
+		return err
+	})
 }
 
 func (p *prober) calling(address string) func(context.Context) error {

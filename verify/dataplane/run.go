@@ -22,6 +22,8 @@ type Self struct {
 	Pod  string // name
 	Node string
 	Host string // the node's address
+
+	HostPort uint16 // that its node redirects to the pod; 0 without one
 }
 
 // Options of a pod's program.

@@ -144,6 +144,13 @@ func networkFaults(e *scenario.Env, l *lab.Lab) []Fault {
 	return []Fault{
 		dropped("the tunnel between two hosts loses all packets", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr()}, "data-plane", "pod on node4", "from node2"),
 		dropped("the tunnel between two hosts loses large packets", lab.Drop{Proto: "udp", Port: 8472, From: second.Addr(), To: worker.Addr(), Larger: 1200}, "data-plane", "pod on node4, 64 KiB", "from node2"),
+		{
+			name: "a reload of firewalld flushed the rules of hostPort", rule: "data-plane", object: "hostPort 10479 of node4", saw: "refused from node4",
+			inject: func(ctx context.Context) error { return e.Script(ctx, worker, "iptables -t nat -F CNI-HOSTPORT-DNAT") },
+			repair: func(ctx context.Context) error { // the rules come back with a new pod
+				return e.Script(ctx, first, scenario.Kubectl+"-n airgap-system delete pod -l app.kubernetes.io/name=data-plane --field-selector spec.nodeName=node4")
+			},
+		},
 		On(e, worker, "a node is cut off", cutOff, "nft delete table inet cut", "nodes-ready", "Node node4", "not reporting").slowly(2 * time.Minute),
 		On(e, worker, "the tunnel has another MTU", "ip link set flannel.1 mtu 1300", "ip link set flannel.1 mtu 1450", "pod-network-mtu", "Node node4, link flannel.1", "1300 bytes"),
 		On(e, first, "an IP pool uses IP-in-IP", calicoPool+scenario.Kubectl+"apply -f /run/pool.yaml", scenario.Kubectl+"delete ippools.crd.projectcalico.org tunnelled; "+scenario.Kubectl+"delete crd ippools.crd.projectcalico.org",

@@ -13,10 +13,12 @@ import (
 )
 
 // Objects returns the namespace, the DaemonSet, its Service and its rights in the cluster. image is
-// the image of airgap-probe, as NAME:TAG@DIGEST.
-func Objects(image string) ([]*unstructured.Unstructured, error) {
+// the image of airgap-probe, as NAME:TAG@DIGEST; hostPort is 0, or the pods' own hostPort. The restricted
+// profile forbids host ports. With one, an admission policy has the other rules of that profile.
+func Objects(image string, hostPort int) ([]*unstructured.Unstructured, error) {
 	return manifests.Render("data-plane.yaml", map[string]any{
 		"Namespace": dataplane.Namespace, "Name": dataplane.Name, "Image": image, "Port": dataplane.Port, "Condition": dataplane.Condition, "Kept": kept(),
+		"HostPort": hostPort,
 	})
 }
 
@@ -30,7 +32,7 @@ func kept() []string {
 }
 
 // Step applies Objects to the cluster that connect returns. It calls image when the step runs.
-func Step(image func() (string, error), connect func() (*rest.Config, error)) step.Step {
+func Step(image func() (string, error), hostPort int, connect func() (*rest.Config, error)) step.Step {
 	applied := manifests.Applied{
 		Connect: connect,
 		Objects: func(context.Context) ([]*unstructured.Unstructured, error) {
@@ -38,7 +40,7 @@ func Step(image func() (string, error), connect func() (*rest.Config, error)) st
 			if err != nil {
 				return nil, err
 			}
-			return Objects(name)
+			return Objects(name, hostPort)
 		},
 	}
 	return applied.Step("data-plane", "Install the pods that test the pod network")

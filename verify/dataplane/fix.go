@@ -1,0 +1,20 @@
+package dataplane
+
+import "strings"
+
+// Fix returns where to look first.
+func (f Failure) Fix() string {
+	switch {
+	case strings.HasSuffix(f.Target, ", 64 KiB"):
+		return "small packets pass and large packets do not: network.mtu in airgap.yaml is larger than the network allows; measure it: airgap preflight --all-hosts"
+	case strings.HasPrefix(f.Target, "pod on "):
+		return "test the network between the hosts: airgap preflight --all-hosts; on both hosts, check that the firewall allows the tunnel's UDP port"
+	case strings.HasPrefix(f.Target, "name "):
+		return "kubectl -n kube-system get pods -l k8s-app=kube-dns -o wide; if a Service answers by its address, only CoreDNS has failed"
+	case strings.HasPrefix(f.Target, "hostPort "):
+		return "if the node's NodePort answers, its rules of hostPort are missing: a reload of firewalld on EL 8 drops them for all its pods (journalctl -u firewalld); " +
+			"restart its pods with a hostPort, and kubectl -n " + Namespace + " rollout restart daemonset " + Name
+	default:
+		return "kubectl -n kube-system logs -l k8s-app=kube-proxy; on that node, check that its rules exist: iptables-save, or nft list ruleset"
+	}
+}
