@@ -14,5 +14,5 @@ func usePackagedPrograms() {
 	if own := os.Getenv("PATH"); own != "" {
 		path += ":" + own
 	}
-	os.Setenv("PATH", path) // it fails only for a name or value with a null byte
+	_ = os.Setenv("PATH", path) // it fails only for a name or value with a null byte
 }

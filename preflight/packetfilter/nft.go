@@ -224,10 +224,8 @@ func statements(text string) []statement {
 				now.WriteByte(' ')
 			}
 			quoted = false
-		case c == '"':
-			quoted = !quoted
-			now.WriteByte(c)
-		case quoted:
+		case c == '"' || quoted:
+			quoted = quoted != (c == '"')
 			now.WriteByte(c)
 		case c == '#':
 			comment, _, _ := strings.Cut(text[i:], "\n")
