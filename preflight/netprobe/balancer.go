@@ -67,7 +67,9 @@ func (m balancing) unreached() []Finding {
 	}
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
-		found = append(found, m.onBalancer(Stops, what, by[what], fixBalancer))
+		f := m.onBalancer(Stops, what, by[what], fixBalancer)
+		f.Fix += m.imposter()
+		found = append(found, f)
 	}
 	return found
 }

@@ -157,15 +157,11 @@ func (m *Matrix) claimed() []Finding {
 		}
 	}
 	proxies := map[string]bool{}
-	balancers := map[string][]string{}
 	for _, c := range m.Claims {
 		hosts := inPlace[c.MAC]
 		switch {
 		case c.Address != m.Hosts[c.Host].Address:
-			key := c.Address.String()
-			if !slices.Contains(balancers[key], c.MAC) {
-				balancers[key] = append(balancers[key], c.MAC)
-			}
+			continue // the load balancer's
 		case len(hosts) > 1: // a thief of addresses has one of them
 			if !proxies[c.MAC] {
 				proxies[c.MAC] = true
@@ -177,7 +173,7 @@ func (m *Matrix) claimed() []Finding {
 				m.in.Say("find the port of the device in the MAC address table of the switches, and give one of the two another address")})
 		}
 	}
-	return append(found, m.claimedVIP(balancers)...)
+	return append(found, m.claimedVIP()...)
 }
 
 // device is the MAC address of a device, with the name of the host that has it.
@@ -185,37 +181,58 @@ func (m *Matrix) device(mac string) string {
 	if i := slices.IndexFunc(m.cards, func(c card) bool { return c.mac == mac }); i >= 0 {
 		return fmt.Sprintf("%s (%s)", mac, m.Hosts[m.cards[i].host].Name)
 	}
+	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) { // software interfaces are no cards
+		if m.VIPs[i].MAC == mac {
+			return fmt.Sprintf("%s (%s)", mac, m.Hosts[i].Name)
+		}
+	}
 	return mac
 }
 
-// claimedVIP returns the findings about the load balancer's address: several devices answer for it,
-// or one that does not connect to any control-plane host.
-func (m *Matrix) claimedVIP(devices map[string][]string) []Finding {
-	var found []Finding
-	for _, address := range slices.Sorted(maps.Keys(devices)) {
-		macs := slices.Sorted(slices.Values(devices[address]))
-		if !slices.ContainsFunc(macs, func(mac string) bool { return m.device(mac) == mac }) {
-			continue // direct names the hosts that answer for it
+// balancers are the devices that answer ARP requests for the load balancer's address, and how many of
+// them are no hosts of the plan.
+func (m *Matrix) balancers() (address netip.Addr, macs []string, foreign int) {
+	for _, c := range m.Claims {
+		if c.Address == m.Hosts[c.Host].Address || slices.Contains(macs, c.MAC) {
+			continue
 		}
-		var names, hits []string
-		for _, mac := range macs {
-			names = append(names, m.device(mac))
-		}
-		for _, v := range m.VIPs {
-			if len(v.Hits) > 0 {
-				hits = append(hits, address)
-			}
-		}
-		switch {
-		case len(macs) > 1:
-			found = append(found, Finding{Stops, AboutVIP, "network", m.in.Say("several devices have the load balancer's address %s", address), m.few(names),
-				m.in.Say("find the ports of the devices in the MAC address table of the switches, and leave the address to one of them; real servers of direct server return need arp_ignore = 1")})
-		case len(hits) == 0 && len(m.VIPs) > 0:
-			found = append(found, Finding{Stops, AboutVIP, "network", m.in.Say("a device that connects to no control-plane host has the load balancer's address %s", address), names,
-				m.in.Say("find the port of the device in the MAC address table of the switches: it is the load balancer without its pool, or another device with the same address")})
+		address, macs = c.Address, append(macs, c.MAC)
+		if m.device(c.MAC) == c.MAC {
+			foreign++
 		}
 	}
-	return found
+	slices.Sort(macs)
+	return address, macs, foreign
+}
+
+// claimedVIP returns the finding about several devices with the load balancer's address. The findings
+// about the load balancer name the hosts of the plan that answer next to it.
+func (m *Matrix) claimedVIP() []Finding {
+	address, macs, foreign := m.balancers()
+	if len(macs) < 2 || foreign == 0 || foreign == 1 && len(balancing{m}.answering()) > 0 {
+		return nil
+	}
+	var names []string
+	for _, mac := range macs {
+		names = append(names, m.device(mac))
+	}
+	return []Finding{{Stops, AboutVIP, "network", m.in.Say("several devices have the load balancer's address %s", address), m.few(names),
+		m.in.Say("find the ports of the devices in the MAC address table of the switches, and leave the address to one of them; real servers of direct server return need arp_ignore = 1")}}
+}
+
+// imposter is advice about the only device with the load balancer's address, if it connects to no
+// control-plane host; "" without one.
+func (m balancing) imposter() string {
+	_, macs, foreign := m.balancers()
+	for _, v := range m.VIPs {
+		if len(v.hits()) > 0 {
+			return ""
+		}
+	}
+	if len(macs) != 1 || foreign != 1 {
+		return ""
+	}
+	return m.in.Say("; the device %s has the address: if it is not the load balancer, find its port in the MAC address table of the switches", macs[0])
 }
 
 // card is a network card of a host of the measurement.

@@ -76,7 +76,7 @@ func TestClaims(t *testing.T) {
 		"a proxy":                        {[]*Report{claimOf(0, "10.0.0.1", thief, 5), claimOf(1, "10.0.0.2", thief, 5)}, nil, []Severity{Warns}, "answers ARP in place of these hosts"},
 		"a load balancer":                {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", thief, 5)}, hit, nil, ""},
 		"two devices with its address":   {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", other, 5)}, hit, []Severity{Stops}, "several devices have the load balancer's address"},
-		"a device in place of it":        {[]*Report{claimOf(0, "10.0.0.5", thief, 5), {}}, map[int]*VIP{0: {}}, []Severity{Stops}, "connects to no control-plane host"},
+		"a device in place of it":        {[]*Report{claimOf(0, "10.0.0.5", thief, 5), {}}, map[int]*VIP{0: {}}, nil, ""}, // TestImposter
 		"an API server runs: not tested": {[]*Report{claimOf(0, "10.0.0.5", thief, 5), {}}, nil, nil, ""},
 		"no MAC address":                 {[]*Report{claimOf(0, "10.0.0.1", "<script>", 5), {}}, nil, nil, ""},
 	} {
@@ -95,6 +95,32 @@ func TestClaims(t *testing.T) {
 		}
 		assert.Equal(t, test.want, got, name)
 		assert.Contains(t, text.String(), test.says, name)
+	}
+}
+
+// TestImposter: the finding about a load balancer without an answer also names the device that has its
+// address. A host of the plan with the address, as with direct server return, is no second finding.
+func TestImposter(t *testing.T) {
+	const thief, server = "02:00:00:00:00:99", "02:00:00:00:00:0b"
+	for name, test := range map[string]struct {
+		macs []string
+		vip  VIP
+		want string
+	}{
+		"no reply":          {[]string{thief}, VIP{Failures: map[Result]int{NoReply: 3}}, "balancer: the load balancer does not answer these hosts (no reply), use "},
+		"without a device":  {nil, VIP{Failures: map[Result]int{NoReply: 3}}, "balancer: the load balancer does not answer these hosts (no reply), use "},
+		"another service":   {[]string{thief}, VIP{Failures: map[Result]int{WithoutTLS: 3}, Said: "HTTP"}, "balancer: another service answers these hosts without TLS (HTTP), use "},
+		"a server with ARP": {[]string{thief, server}, VIP{Hits: map[int]int{1: 2}, MAC: server, Owners: []string{server}, Local: &LocalVIP{Interface: "lo", Direct: true}}, "hosts: these hosts have the load balancer's address on lo"},
+	} {
+		m := &Matrix{Hosts: []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2"), ControlPlane: true}}}
+		m.VIPs = map[int]*VIP{1: &test.vip}
+		for _, mac := range test.macs {
+			m.Claims = append(m.Claims, HostClaim{0, Claim{Address: netip.MustParseAddr("10.0.0.5"), MAC: mac, Count: 5}})
+		}
+		found := m.Findings(Needs{})
+		require.Len(t, found, 1, name)
+		assert.Contains(t, found[0].Owner+": "+found[0].What+", "+found[0].Fix, test.want, name)
+		assert.Equal(t, len(test.macs) == 1, strings.Contains(found[0].Fix, "the device "+thief+" has the address"), name)
 	}
 }
 
