@@ -23,7 +23,7 @@ func (m *Matrix) addPaths(r *Report) {
 	}
 }
 
-func (f *Flows) valid() bool { return f == nil || f.Tried <= flows && len(f.Lost) <= f.Tried }
+func (f *Flows) valid() bool { return f == nil || f.Tried <= flows+1 && len(f.Lost) <= f.Tried }
 
 // some reports whether some flows are lost, and others pass.
 func (f *Flows) some() bool { return f != nil && len(f.Lost) > 0 && len(f.Lost) < f.Tried }
