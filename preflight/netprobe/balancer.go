@@ -19,6 +19,26 @@ const (
 	checksOfOne = 2
 )
 
+// apiServer is the port behind the load balancer.
+const apiServer = 6443
+
+// vips returns nil if a control-plane host could not listen on the port: an API server runs.
+func vips(by []*Report) map[int]*VIP {
+	found := map[int]*VIP{}
+	for i, r := range by {
+		if r == nil {
+			continue
+		}
+		if slices.ContainsFunc(r.ListenErrors, func(e ListenError) bool { return e.Kind == TCP && e.Port == apiServer }) {
+			return nil
+		}
+		if r.VIP != nil {
+			found[i] = r.VIP
+		}
+	}
+	return found
+}
+
 // behinds are the views of the control-plane hosts.
 func behinds(by []*Report) map[int]*Behind {
 	found := map[int]*Behind{}
@@ -173,12 +193,10 @@ func (m balancing) selection() (reached map[int]int, stuck []int, clients int) {
 			continue
 		}
 		clients++
-		total := 0
 		for host, n := range hits {
 			reached[host] += n
-			total += n
 		}
-		if len(hits) == 1 && total >= vipAnswers && v.failed() < 2 {
+		if v.stuck() {
 			stuck = append(stuck, i)
 		}
 	}

@@ -102,6 +102,9 @@ func (g group) connection(f *Finding, name string, needed bool, in Language) {
 	case AnswersKept:
 		f.Owner, f.What = "hosts", name+" arrives and passes the host's firewall, but the answer does not leave the receiving host: its own packet filter blocks it"
 		fix = "allow outgoing answers on the receiving hosts, where an output chain drops them (nft list ruleset); the installation does not change that chain"
+	case OneSided:
+		f.What = in.Say("%s: a stateful firewall between the hosts sees only one direction of the connections, and drops answers or data", name)
+		fix = in.Say("send both directions through the same stateful firewall, or let it pass %s, and the answers, without state", g.rule(in))
 	case Replaced:
 		f.What = in.Say("%s: a device between the hosts answers in the host's place, and no answer leaves the host", name)
 		fix = in.Say("exclude %s between these hosts from proxies and SYN protection", g.rule(in))

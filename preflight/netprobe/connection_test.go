@@ -66,7 +66,7 @@ func TestPageOfDevices(t *testing.T) {
 	at := netip.MustParseAddr
 	for _, v := range []Verdict{
 		{Kind: TCP, Port: 6443, State: AnswersLost}, {Kind: TCP, Port: 6443, State: Replaced}, {Kind: TCP, Port: 6443, State: DataLost},
-		{Kind: TCP, Port: 6443, State: TLSCloses}, {Kind: TCP, Port: 6443, State: Inspected}, {Kind: TCP, Port: 6443, State: Narrow},
+		{Kind: TCP, Port: 6443, State: TLSCloses}, {Kind: TCP, Port: 6443, State: OneSided}, {Kind: TCP, Port: 6443, State: Inspected}, {Kind: TCP, Port: 6443, State: Narrow},
 		{Kind: VXLANTCP, Port: 8472, State: AnswersLost}, {Kind: TCP, Port: 6443, State: AnswersBlocked}, {Kind: TCP, Port: 6443, State: AnswersKept},
 	} {
 		for _, language := range Languages() {

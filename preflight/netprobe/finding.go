@@ -141,8 +141,14 @@ func (m *Matrix) closed(n Needs) []Finding {
 }
 
 // covered reports whether the configured MTU of the pod network avoids the loss of large packets
-// inside a tunnel.
+// inside a tunnel, or the finding about the sizes on a path has the reason for the loss of TLS.
 func (m *Matrix) covered(v Verdict, n Needs) bool {
+	if v.Kind == TCP && v.State == Narrow {
+		return slices.ContainsFunc(m.Verdicts, func(path Verdict) bool {
+			between := path.From == v.From && path.To == v.To || path.From == v.To && path.To == v.From
+			return between && path.Kind == Size && path.State == Narrow && (m.stalls(path) || path.named(n))
+		})
+	}
 	return v.Kind == VXLANTCP && v.State == Narrow && n.MTU > 0 && slices.ContainsFunc(m.Verdicts, func(path Verdict) bool {
 		return path.Kind == Size && path.From == v.From && path.To == v.To && path.State == Narrow && path.Size >= n.MTU
 	})
@@ -177,7 +183,7 @@ func (g group) finding(n Needs, in Language) Finding {
 		if g.kind == TCP { // network.mtu is for pods only
 			f.Fix = in.Say("allow packets of the interface's full size, and ICMP type 3; or lower the MTU of the hosts' interfaces")
 		}
-	case AnswersLost, AnswersBlocked, AnswersKept, Replaced, DataLost, TLSCloses, Inspected:
+	case AnswersLost, AnswersBlocked, AnswersKept, OneSided, Replaced, DataLost, TLSCloses, Inspected:
 		g.connection(&f, name, needed, in)
 	case Unknown:
 		f.What, f.Fix = name+": unknown", "measure again as root, on all hosts at the same time"
@@ -233,11 +239,14 @@ func (g group) rule(in Language) string {
 	}
 }
 
+// named reports whether a size is too small for the pod network.
+func (v Verdict) named(n Needs) bool { return n.MTU == 0 || v.Size < n.MTU }
+
 // narrow returns the findings about paths that lose full-size packets.
 func (m *Matrix) narrow(n Needs) []Finding {
 	by := map[int][]Verdict{}
 	for _, v := range m.Verdicts {
-		if v.Kind == Size && v.State == Narrow && (n.MTU == 0 || v.Size < n.MTU) && !m.stalls(v) {
+		if v.Kind == Size && v.State == Narrow && v.named(n) && !m.stalls(v) {
 			by[v.Size] = append(by[v.Size], v)
 		}
 	}

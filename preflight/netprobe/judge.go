@@ -127,6 +127,7 @@ func Judge(reports []*Report) (*Matrix, error) {
 		m.addPaths(r)
 	}
 	m.markPartial()
+	m.markOneSided()
 	m.Duplicates = duplicates(by)
 	m.VIPs, m.Behind = vips(by), behinds(by)
 	m.Claims, m.cards = claims(by), cards(by)
@@ -383,24 +384,4 @@ func (p pair) skew() (ahead time.Duration, known bool) {
 		certain = -certain
 	}
 	return certain, known
-}
-
-// apiServer is the port behind the load balancer.
-const apiServer = 6443
-
-// vips returns nil if a control-plane host could not listen on the port: an API server runs.
-func vips(by []*Report) map[int]*VIP {
-	found := map[int]*VIP{}
-	for i, r := range by {
-		if r == nil {
-			continue
-		}
-		if slices.ContainsFunc(r.ListenErrors, func(e ListenError) bool { return e.Kind == TCP && e.Port == apiServer }) {
-			return nil
-		}
-		if r.VIP != nil {
-			found[i] = r.VIP
-		}
-	}
-	return found
 }
