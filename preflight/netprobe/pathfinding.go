@@ -174,10 +174,11 @@ func (m *Matrix) reordered() []Finding {
 		m.in.Say("let port channels, bonds and routes choose the link by flow, not by packet"))
 }
 
+// slowStreams is the finding about slow paths without another reason.
 func (m *Matrix) slowStreams() []Finding {
 	var w worst
 	for _, p := range m.Paths {
-		if _, policed := p.policed(); policed {
+		if _, policed := p.policed(); policed || p.reorders() >= reorderWarns {
 			continue
 		}
 		if rate, ok := p.slowest(); ok {

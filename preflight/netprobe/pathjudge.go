@@ -1,6 +1,9 @@
 package netprobe
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Partial: some flows to the port arrive, others do not. The result of one flow is chance, so the
 // finding about the flows replaces it.
@@ -79,7 +82,7 @@ func (p Path) lossy() (percent float64, t Train) {
 }
 
 // policed returns the rate of UDP packets that passes, in bits per second; ok is true if bursts lose
-// packets, slow trains do not, and the path carries more by TCP.
+// packets, slow trains do not, and the path carries more by TCP: otherwise the path is slow.
 func (p Path) policed() (rate int, ok bool) {
 	if len(p.Bursts) < 2 {
 		return 0, false
@@ -91,7 +94,8 @@ func (p Path) policed() (rate int, ok bool) {
 		}
 	}
 	b := p.Bursts[len(p.Bursts)-1]
-	return b.Carried, b.Carried < b.Offered
+	stream, slow := p.slowest()
+	return b.Carried, b.Carried < b.Offered && (!slow || stream > 2*b.Carried)
 }
 
 // reorders returns the smallest share of reordered packets in percent of two bursts.
@@ -111,10 +115,22 @@ func (p Path) stalled() bool {
 	return len(p.Streams) > 1 && !slices.ContainsFunc(p.Streams, func(s Stream) bool { return !s.Stalled })
 }
 
-// slowest returns the best rate of two streams that were both slow, in bits per second.
+// startTrips is more than the round trips of the slow start of leastStream (RFC 6928: ten segments,
+// then twice as many in each round trip), and of its end.
+const startTrips = 8
+
+// slowest returns the best rate of two streams that were both slow, in bits per second. The round
+// trips of the start of a stream do not count, because a long way is not a slow one.
 func (p Path) slowest() (rate int, ok bool) {
+	var start time.Duration
+	if p.Latency != nil {
+		start = startTrips * p.Latency.Typical()
+	}
 	for _, s := range p.Streams {
-		if s.Rate() == 0 || s.Rate() >= slow {
+		if s.Rate() == 0 || s.Took <= start || s.Rate() >= slow {
+			return 0, false
+		}
+		if later := (Stream{Sent: s.Sent, Took: s.Took - start}); later.Rate() >= slow {
 			return 0, false
 		}
 		rate = max(rate, s.Rate())
