@@ -32,15 +32,19 @@ type Options struct {
 // Choose selects VXLAN on the first port that passes between all tested hosts, with the largest
 // packet that passes. Otherwise it selects no tunnel, if all hosts are in one network, the network
 // carries pod addresses, and the plugin supports it. It never selects IP in IP. If nothing passes,
-// the error says which port the network administrators must allow.
+// the error says which port the administrators of the network or of the hosts must allow.
 func (m *Matrix) Choose(options Options) (Choice, error) {
 	var c Choice
 	if len(m.Missing) > 0 {
 		return c, fmt.Errorf("choose the encapsulation of the pod network: no report of %s", strings.Join(m.names(m.Missing), ", "))
 	}
 	var refused []string
+	advice := fmt.Sprintf("Ask the network administrators to allow UDP to port %d between these hosts, in both directions", options.Ports[0])
 	for _, port := range options.Ports {
 		failed := m.vxlanFailures(port, options)
+		if port == options.Ports[0] && !slices.ContainsFunc(failed, func(v Verdict) bool { return !v.State.byHosts() }) {
+			advice = fmt.Sprintf("Allow UDP to port %d, and the answers, in the packet filters of these hosts", port)
+		}
 		if len(failed) == 0 {
 			c.Encapsulation, c.Port = VXLAN, port
 			c.Why = append(c.Why, fmt.Sprintf("VXLAN on UDP %d passes between all hosts", port))
@@ -57,7 +61,7 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 		}
 	}
 	if c.Encapsulation == "" {
-		return c, fmt.Errorf("choose the encapsulation of the pod network: %s. Ask the network administrators to allow UDP to port %d between these hosts, in both directions", strings.Join(refused, ". "), options.Ports[0])
+		return c, fmt.Errorf("choose the encapsulation of the pod network: %s. %s", strings.Join(refused, ". "), advice)
 	}
 	if c.Port != options.Ports[0] && c.Encapsulation == VXLAN {
 		c.Why = append(c.Why, refused...)
@@ -71,6 +75,11 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 		c.Why = append(c.Why, "IP in IP (protocol 4) does not pass between all hosts")
 	}
 	return c, nil
+}
+
+// byHosts reports whether the hosts' own packet filters are the reason.
+func (s State) byHosts() bool {
+	return slices.Contains([]State{HostCloses, SenderCloses, AnswersBlocked, AnswersKept}, s)
 }
 
 // vxlanFailures returns the pairs of hosts between which VXLAN on a port does not pass. A block by
