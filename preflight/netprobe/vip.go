@@ -37,6 +37,11 @@ type VIP struct {
 	// IPv6 are the addresses of the endpoint's name in AAAA records, according to this host's resolver.
 	IPv6 []netip.Addr `json:"ipv6,omitempty"`
 
+	// Row is the number of last answers that came from the same host: the first ones can come from
+	// other hosts, while the health checks find the hosts.
+	Row int `json:"row,omitempty"`
+
+	last      int          // host of the last answer
 	addresses []netip.Addr // IPv4 addresses of the endpoint
 }
 
@@ -129,6 +134,7 @@ func (t *vipTest) connect(ctx context.Context) {
 				answered, last = true, time.Now().Add(t.plan.Patience.Duration()/3) // for answers of the other hosts
 			}
 			[]map[int]int{v.Hits, v.Small}[n][g.from]++
+			v.follow(g.from)
 			t.use(ctx, g)
 		}
 		switch {
@@ -149,6 +155,23 @@ func (t *vipTest) connect(ctx context.Context) {
 		// Without a random delay, a round-robin load balancer could always select the same host.
 		pause(ctx, vipEvery/2+rand.N(vipEvery)) //nolint:gosec // no secret
 	}
+}
+
+// follow counts the answers of one host in a row.
+func (v *VIP) follow(from int) {
+	if from != v.last {
+		v.Row = 0
+	}
+	v.Row, v.last = v.Row+1, from
+}
+
+// stuck reports whether the load balancer selects the same host every time.
+func (v *VIP) stuck() bool {
+	hits, total := v.hits(), 0
+	for _, n := range hits {
+		total += n
+	}
+	return (len(hits) == 1 && total >= vipAnswers || v.Row >= vipAnswers && total >= v.Row) && v.failed() < 2
 }
 
 // hits counts the answers of each control-plane host to handshakes of each size.
