@@ -32,14 +32,14 @@ func (f *Flows) valid() bool { return f == nil || f.Tried <= flows+1 && len(f.Lo
 func (f *Flows) some() bool { return f != nil && len(f.Lost) > 0 && len(f.Lost) < f.Tried }
 
 // markPartial marks the results of single flows on paths that lose some flows. All but the sizes need
-// an answer, which is a flow of the way back.
+// an answer, which is a flow of the way back. A rule of the other host that stops the packets is no chance.
 func (m *Matrix) markPartial() {
 	udp, tcp := map[[2]int]bool{}, map[[2]int]bool{}
 	for _, p := range m.Paths {
 		udp[[2]int{p.From, p.To}], tcp[[2]int{p.From, p.To}] = p.UDP.some(), p.TCP.some()
 	}
 	for i, v := range m.Verdicts {
-		if v.State == Open || v.State == SenderCloses || v.Size > 0 {
+		if v.State == Open || v.State == SenderCloses || v.Rule != "" || v.Size > 0 {
 			continue
 		}
 		there, back := [2]int{v.From, v.To}, [2]int{v.To, v.From}

@@ -109,6 +109,19 @@ func TestFlowsBeside(t *testing.T) {
 	}
 }
 
+// TestPartialKeepsRules: a path that loses some flows hides no packet filter of the other host.
+func TestPartialKeepsRules(t *testing.T) {
+	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: HostCloses})
+	m.Verdicts[0].Rule = "tcp dport 2380 drop"
+	for from := range 2 {
+		m.Paths = append(m.Paths, Path{From: from, To: 1 - from, TCP: &Flows{Tried: 16, Lost: []int{40001}}})
+	}
+	m.markPartial()
+	if m.Verdicts[0].State != HostCloses || m.Verdicts[1].State != Partial {
+		t.Errorf("%+v", m.Verdicts)
+	}
+}
+
 // TestTally: repeated packets count once, packets behind a later one of their flow are reordered, and
 // old trains make room.
 func TestTally(t *testing.T) {
