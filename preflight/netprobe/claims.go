@@ -193,7 +193,8 @@ func (m *Matrix) device(mac string) string {
 // them are no hosts of the plan.
 func (m *Matrix) balancers() (address netip.Addr, macs []string, foreign int) {
 	for _, c := range m.Claims {
-		if c.Address == m.Hosts[c.Host].Address || slices.Contains(macs, c.MAC) {
+		another := address.IsValid() && c.Address != address // not from an agent
+		if c.Address == m.Hosts[c.Host].Address || another || slices.Contains(macs, c.MAC) {
 			continue
 		}
 		address, macs = c.Address, append(macs, c.MAC)

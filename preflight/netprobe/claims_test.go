@@ -76,6 +76,7 @@ func TestClaims(t *testing.T) {
 		"a proxy":                        {[]*Report{claimOf(0, "10.0.0.1", thief, 5), claimOf(1, "10.0.0.2", thief, 5)}, nil, []Severity{Warns}, "answers ARP in place of these hosts"},
 		"a load balancer":                {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", thief, 5)}, hit, nil, ""},
 		"two devices with its address":   {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", other, 5)}, hit, []Severity{Stops}, "several devices have the load balancer's address"},
+		"another address":                {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.6", other, 5)}, hit, nil, ""},
 		"a device in place of it":        {[]*Report{claimOf(0, "10.0.0.5", thief, 5), {}}, map[int]*VIP{0: {}}, nil, ""}, // TestImposter
 		"an API server runs: not tested": {[]*Report{claimOf(0, "10.0.0.5", thief, 5), {}}, nil, nil, ""},
 		"no MAC address":                 {[]*Report{claimOf(0, "10.0.0.1", "<script>", 5), {}}, nil, nil, ""},
