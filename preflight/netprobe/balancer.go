@@ -118,8 +118,18 @@ func (m balancing) fault(i int, v *VIP, result Result) string {
 	case len(hits) > 0:
 		return m.in.Say("the load balancer does not always answer these hosts (%s)", m.in.Say(string(result)))
 	default:
-		return m.in.Say("the load balancer does not answer these hosts (%s)", m.in.Say(string(result)))
+		return m.in.Say("the load balancer does not answer these hosts (%s)", m.in.Say(string(m.silence(result))))
 	}
+}
+
+// silence gives hosts without an answer one reason: a router reports a missing address as unreachable
+// after a while, so its results differ by chance.
+func (m balancing) silence(result Result) Result {
+	silent := slices.ContainsFunc(slices.Collect(maps.Values(m.VIPs)), func(v *VIP) bool { return len(v.hits()) == 0 && v.Failures[NoReply] > 0 })
+	if result == Unreachable && silent {
+		return NoReply
+	}
+	return result
 }
 
 // proxied returns the finding about a load balancer that sends the client's address before TLS.

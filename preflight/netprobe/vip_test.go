@@ -29,3 +29,20 @@ func TestPersistenceAfterChecks(t *testing.T) {
 	}
 	assert.False(t, (&VIP{Hits: map[int]int{0: 1, 1: 1}, Row: 1 << 30}).stuck(), "more answers in a row than in all")
 }
+
+// TestSilence: hosts without a reply and hosts with the ICMP message of a router are one finding. Other results
+// keep their reasons.
+func TestSilence(t *testing.T) {
+	for name, test := range map[string]struct {
+		a, b Result
+		want int
+	}{
+		"both":             {NoReply, Unreachable, 1},
+		"unreachable only": {Unreachable, Unreachable, 1},
+		"refused":          {NoReply, Refused, 2},
+	} {
+		m := pairOf(Verdict{Kind: TCP, Port: 6443, State: Open})
+		m.VIPs = map[int]*VIP{0: {Failures: map[Result]int{test.a: 1}}, 1: {Failures: map[Result]int{test.b: 1}}}
+		assert.Len(t, m.Findings(Needs{}), test.want, name)
+	}
+}
