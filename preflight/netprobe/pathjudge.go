@@ -69,6 +69,8 @@ const (
 	reorderWarns = 5
 	// policedFrom is the loss of bursts, where paced trains pass.
 	policedFrom = 5
+	// otherwise is how many times faster TCP is where the limit is for UDP: paths share a slow link.
+	otherwise = 4
 )
 
 // lossy returns the share of lost packets in percent, and the train that has them. Both trains must
@@ -95,7 +97,7 @@ func (p Path) policed() (rate int, ok bool) {
 	}
 	b := p.Bursts[len(p.Bursts)-1]
 	stream, slow := p.slowest()
-	return b.Carried, b.Carried < b.Offered && (!slow || stream > 2*b.Carried)
+	return b.Carried, b.Carried < b.Offered && (!slow || stream > otherwise*b.Carried)
 }
 
 // reorders returns the smallest share of reordered packets in percent of two bursts.

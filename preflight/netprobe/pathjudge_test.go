@@ -45,7 +45,7 @@ func TestPathNumbers(t *testing.T) {
 		"reordered":            {Path{Bursts: []Train{burst(1000, 400), burst(1000, 60)}}, etcd, "6 % of the packets of one flow"},
 		"reordered, once":      {Path{Bursts: []Train{burst(1000, 400), burst(1000, 4)}}, etcd, ""},
 		"slow":                 {Path{Streams: []Stream{stream(1e6), stream(3e6)}}, etcd, "warn network a TCP stream is slower than 10 Mbit/s: from a (10.0.0.1) to b (10.0.0.2): 3.0 Mbit/s"},
-		"slow for TCP, too":    {Path{Bursts: []Train{burst(500, 0), burst(100, 0)}, Streams: []Stream{stream(1e6), stream(2e6)}}, etcd, "warn network a TCP stream is slower"},
+		"slow for TCP, too":    {Path{Bursts: []Train{burst(500, 0), burst(100, 0)}, Streams: []Stream{stream(1e6), stream(8e6)}}, etcd, "warn network a TCP stream is slower"},
 		"slow for UDP only":    {Path{Bursts: []Train{burst(500, 0), burst(50, 0)}, Streams: []Stream{stream(1e6), stream(9e6)}}, etcd, "fail network the network limits the rate of UDP"},
 		"slow by the order":    {Path{Bursts: []Train{burst(1000, 400), burst(1000, 60)}, Streams: []Stream{stream(1e6), stream(3e6)}}, etcd, "6 % of the packets of one flow"},
 		"slow by the distance": {Path{Latency: trip(90 * ms), Streams: []Stream{{Sent: 3e5, Took: 800 * ms}, {Sent: 3e5, Took: 900 * ms}}}, Needs{}, ""},
