@@ -51,16 +51,20 @@ func behinds(by []*Report) map[int]*Behind {
 }
 
 // balancing is the part of the result about the load balancer.
-type balancing struct{ *Matrix }
+type balancing struct {
+	*Matrix
+
+	bypassed []Finding
+}
 
 // balancer returns the findings about the load balancer of the control plane. If clients bypass it,
-// they select the hosts.
+// they select the hosts, and their connections break when they learn another hardware address.
 func (m *Matrix) balancer() []Finding {
-	b := balancing{m}
-	bypass := b.answering()
-	found := slices.Concat(bypass, b.incomplete(), b.proxied(), b.unreached(), b.legs())
-	if len(bypass) == 0 {
-		found = append(found, b.spread()...)
+	b := balancing{Matrix: m}
+	b.bypassed = b.answering()
+	found := slices.Concat(b.bypassed, b.incomplete(), b.proxied(), b.unreached())
+	if len(b.bypassed) == 0 {
+		found = append(append(found, b.legs()...), b.spread()...)
 	}
 	return slices.Concat(found, b.announcing(), b.ipv6())
 }
@@ -77,7 +81,7 @@ func (m balancing) unreached() []Finding {
 	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
 		v := m.VIPs[i]
 		for _, result := range slices.Sorted(maps.Keys(v.Failures)) {
-			if len(v.hits()) > 0 && v.Failures[result] < 2 {
+			if len(v.hits()) > 0 && (v.Failures[result] < 2 || len(m.bypassed) > 0) {
 				continue
 			}
 			if what := m.fault(i, v, result); what != "" && !slices.Contains(by[what], i) {

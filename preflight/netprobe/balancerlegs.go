@@ -75,7 +75,7 @@ func (m *Matrix) idle() []Finding {
 		if v.Idle.Ended {
 			what = m.in.Say("the load balancer closes connections of these hosts after %d s without traffic", v.Idle.For)
 		}
-		if leg := (balancing{m}).idleLeg(i, v.Idle); leg != "" {
+		if leg := (balancing{Matrix: m}).idleLeg(i, v.Idle); leg != "" {
 			what += ", " + m.in.Say(leg)
 		}
 		by[what] = append(by[what], i)

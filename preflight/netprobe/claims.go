@@ -210,7 +210,7 @@ func (m *Matrix) balancers() (address netip.Addr, macs []string, foreign int) {
 // about the load balancer name the hosts of the plan that answer next to it.
 func (m *Matrix) claimedVIP() []Finding {
 	address, macs, foreign := m.balancers()
-	if len(macs) < 2 || foreign == 0 || foreign == 1 && len(balancing{m}.answering()) > 0 {
+	if len(macs) < 2 || foreign == 0 || foreign == 1 && len(balancing{Matrix: m}.answering()) > 0 {
 		return nil
 	}
 	var names []string

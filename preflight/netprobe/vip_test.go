@@ -46,3 +46,21 @@ func TestSilence(t *testing.T) {
 		assert.Len(t, m.Findings(Needs{}), test.want, name)
 	}
 }
+
+// TestBypass: connections that break because two hosts have the load balancer's address are no
+// findings beside it.
+func TestBypass(t *testing.T) {
+	m := pairOf(Verdict{Kind: TCP, Port: 6443, State: Open})
+	broken := &VIP{Hits: map[int]int{0: 3, 1: 2}, Failures: map[Result]int{NoReply: 4}, Transfers: []Transfer{{To: 1, Tried: 2, Failed: 2, Sending: 1, Unacked: 1}}}
+	m.VIPs = map[int]*VIP{0: broken}
+	assert.Len(t, m.Findings(Needs{}), 2)
+	for i, mac := range []string{"02:00:00:00:00:01", "02:00:00:00:00:02"} {
+		m.Hosts = append(m.Hosts, Host{Name: "h", ControlPlane: true})
+		m.VIPs[2+i] = &VIP{MAC: mac, Local: &LocalVIP{Interface: "eth0"}}
+		broken.Owners = append(broken.Owners, mac)
+	}
+	found := m.Findings(Needs{})
+	if assert.Len(t, found, 1) {
+		assert.Contains(t, found[0].What, "several hosts have the load balancer's address")
+	}
+}
