@@ -103,6 +103,7 @@ func TestClaims(t *testing.T) {
 // address. A host of the plan with the address, as with direct server return, is no second finding.
 func TestImposter(t *testing.T) {
 	const thief, server = "02:00:00:00:00:99", "02:00:00:00:00:0b"
+	direct := VIP{Hits: map[int]int{1: 2}, MAC: server, Owners: []string{server}, Local: &LocalVIP{Interface: "lo", Direct: true}}
 	for name, test := range map[string]struct {
 		macs []string
 		vip  VIP
@@ -111,7 +112,7 @@ func TestImposter(t *testing.T) {
 		"no reply":          {[]string{thief}, VIP{Failures: map[Result]int{NoReply: 3}}, "balancer: the load balancer does not answer these hosts (no reply), use "},
 		"without a device":  {nil, VIP{Failures: map[Result]int{NoReply: 3}}, "balancer: the load balancer does not answer these hosts (no reply), use "},
 		"another service":   {[]string{thief}, VIP{Failures: map[Result]int{WithoutTLS: 3}, Said: "HTTP"}, "balancer: another service answers these hosts without TLS (HTTP), use "},
-		"a server with ARP": {[]string{thief, server}, VIP{Hits: map[int]int{1: 2}, MAC: server, Owners: []string{server}, Local: &LocalVIP{Interface: "lo", Direct: true}}, "hosts: these hosts have the load balancer's address on lo"},
+		"a server with ARP": {[]string{thief, server}, direct, "hosts: these hosts have the load balancer's address on lo"},
 	} {
 		m := &Matrix{Hosts: []Host{{Name: "a", Address: netip.MustParseAddr("10.0.0.1")}, {Name: "b", Address: netip.MustParseAddr("10.0.0.2"), ControlPlane: true}}}
 		m.VIPs = map[int]*VIP{1: &test.vip}
