@@ -53,14 +53,19 @@ func (c *corpus) search(query string) Results {
 	var known []term
 	var r Results
 	typed := terms(query)
+	mentioned := false
 	for _, t := range typed {
-		switch {
-		case c.weight(t) > 0:
-			t.weight = c.weight(t)
+		has := c.mentions(t)
+		mentioned = mentioned || has
+		if t.weight = c.weight(t); t.weight > 0 {
 			known = append(known, t)
-		case len(typed) <= fewWords:
+		}
+		if (t.weight == 0 || !has && !strings.ContainsFunc(t.typed, isHangul)) && len(typed) <= fewWords {
 			r.Unknown = append(r.Unknown, t.typed)
 		}
+	}
+	if !mentioned {
+		return r
 	}
 	shown := 0
 	for _, h := range c.rank(known) {

@@ -24,6 +24,7 @@ const (
 type corpus struct {
 	entries []counted
 	rarity  map[string]float64 // the inverse document frequency of a word
+	hangul  string             // the text of Korean pages, without spaces
 	length  float64            // the mean length of an entry's text
 }
 
@@ -35,7 +36,11 @@ type counted struct {
 
 func (b *Documentation) corpus() *corpus {
 	c := &corpus{rarity: map[string]float64{}}
+	var hangul strings.Builder
 	for _, p := range b.Pages {
+		if strings.ContainsFunc(p.Text, isHangul) {
+			hangul.WriteString(joined(p.Title+"\n"+p.Text) + "\n")
+		}
 		title := count(tokens(p.Title))
 		for _, e := range p.entries() {
 			body := tokens(e.text())
@@ -43,6 +48,7 @@ func (b *Documentation) corpus() *corpus {
 			c.length += float64(len(body))
 		}
 	}
+	c.hangul = hangul.String()
 	n := float64(len(c.entries))
 	c.length /= max(n, 1)
 	with := map[string]float64{}

@@ -146,6 +146,28 @@ func TestSearchFindsWhatOperatorsNeed(t *testing.T) {
 	}
 }
 
+// TestSearchKnowsUnknownWords: a word that no page has finds nothing, although pages have parts of it.
+func TestSearchKnowsUnknownWords(t *testing.T) {
+	for language, queries := range map[Language][]string{
+		English: {"OpenShiftVirt", "CassandraOperator", "kafka", "qwertz"},
+		Korean:  {"카프카", "코끼리", "카산드라", "몽고디비", "디스코드", "OpenShiftVirt"},
+	} {
+		b, err := Read(language)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := b.corpus()
+		for _, query := range queries {
+			if r := c.search(query); len(r.Pages) > 0 {
+				t.Errorf("%s, %q finds %s: %+v", language, query, r.Pages[0].Page, r.Pages[0].Hits)
+			}
+		}
+		if r := c.search(queries[0] + " podman"); len(r.Pages) == 0 || len(r.Unknown) != 1 || r.Unknown[0] != queries[0] {
+			t.Errorf("%s: with a known word: %+v", language, r)
+		}
+	}
+}
+
 func searchPages() *Documentation {
 	return &Documentation{Pages: []Page{
 		{Path: "a.md", Title: "Disks", Text: "# Disks\n\nA first line.\n\n## Size\n\nThe disk is [too small](x.md). The end.\n\n```sh\n# not a heading\ndf -h | sort\n```\n"},

@@ -164,8 +164,8 @@ func (r *Result) Write(w io.Writer) error {
 
 func (r *Result) writeReport(w io.Writer) error {
 	if r.Report.Complete {
-		_, err := fmt.Fprintf(w, "%s is already complete; nothing was written\n", r.Dir)
-		return err
+		fmt.Fprintf(w, "%s is already complete; nothing was written", r.Dir)
+		return r.writeNext(w)
 	}
 	fmt.Fprintf(w, "%s: %s in %s, %s, %s, %s\n", r.Dir, ui.Size(r.Report.Size), ui.Count(r.Report.Parts, "part"),
 		ui.Count(len(r.lock.Images), "image"), ui.Count(len(r.lock.Packages), "package"), ui.Count(len(r.lock.Files), "file"))
@@ -174,6 +174,11 @@ func (r *Result) writeReport(w io.Writer) error {
 	if r.Report.Kept > 0 {
 		fmt.Fprintf(w, "\n  %s kept from an earlier run", ui.Size(r.Report.Kept))
 	}
+	return r.writeNext(w)
+}
+
+// writeNext reports the keys for the operators at the servers, and the next step.
+func (r *Result) writeNext(w io.Writer) error {
 	if own := r.keys.OwnFingerprint(); own != "" {
 		fmt.Fprintf(w, "\n  signed with %s: pass it to airgap install with --require-key", own)
 	}

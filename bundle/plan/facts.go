@@ -1,8 +1,10 @@
 package plan
 
 import (
+	"compress/flate"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -102,15 +104,33 @@ func LoadFacts(ctx context.Context, path string) (*facts.Facts, error) {
 	case ".gz":
 		z, err := gzip.NewReader(f)
 		if err != nil {
-			return nil, fmt.Errorf("read facts of %s: %w", path, err)
+			return nil, unreadable(path, err)
 		}
 		from = z
 	}
 	read, err := parse(from)
 	if err != nil {
-		return nil, fmt.Errorf("read facts of %s: %w", path, err)
+		return nil, unreadable(path, err)
 	}
 	return read, nil
+}
+
+// unreadable is the error for a file with facts. A file that ends too early has the same error in all formats.
+func unreadable(path string, err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = facts.ErrIncomplete
+	}
+	damaged := errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) || isCorrupt(err)
+	err = fmt.Errorf("read facts of %s: %w", path, err)
+	if damaged || errors.Is(err, facts.ErrIncomplete) {
+		return advice.Add(err, "copy the file from the server again; if it is the same there, run airgap survey or its script again on the server")
+	}
+	return err
+}
+
+func isCorrupt(err error) bool {
+	_, is := errors.AsType[flate.CorruptInputError](err)
+	return is
 }
 
 // installedPackages returns a server's packages without public keys, which rpm lists as

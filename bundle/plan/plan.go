@@ -18,7 +18,6 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/preflight/facts"
 )
 
 // The platform of the servers. x86_64 is the only supported architecture.
@@ -51,7 +50,7 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 		return nil, err
 	}
 	surveyed := factsOf(surveys)
-	warnOfSurveys(surveyed, p)
+	warnOfSurveys(surveys, p)
 	gpus, err := checkCompatibility(c, surveyed, time.Now(), p)
 	if err != nil {
 		return nil, err
@@ -91,11 +90,11 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 }
 
 // warnOfSurveys prints what is odd about the surveys: the plan can be made in spite of it.
-func warnOfSurveys(surveyed []*facts.Facts, p ui.Progress) {
-	for _, shared := range sharedIdentities(surveyed) {
+func warnOfSurveys(surveys []survey, p ui.Progress) {
+	for _, shared := range sharedIdentities(surveys) {
 		p.Say("warning: --facts: %s: make it unique on each server, or remove the survey that is there twice", shared)
 	}
-	for _, f := range surveyed {
+	for _, f := range factsOf(surveys) {
 		if len(f.OddPackages) > 0 {
 			p.Say("warning: --facts: %s: rpm shows odd data for %s; airgap plans as if they were not installed", f.Host, strings.Join(f.OddPackages, ", "))
 		}

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,8 +11,8 @@ import (
 )
 
 // sharedIdentities describes the identifiers that several surveys share: the servers are clones, or
-// a server was surveyed twice. Names are equal in any case, and "localhost" is no name.
-func sharedIdentities(all []*facts.Facts) []string {
+// a server was surveyed twice. Each is named with its file. Names are equal in any case, and "localhost" is no name.
+func sharedIdentities(all []survey) []string {
 	var found []string
 	for _, id := range []struct {
 		name string
@@ -25,15 +26,15 @@ func sharedIdentities(all []*facts.Facts) []string {
 	} {
 		hosts := map[string][]string{}
 		var order []string
-		for _, f := range all {
-			for _, value := range id.of(f) {
+		for _, s := range all {
+			for _, value := range id.of(s.facts) {
 				if value == "" || slices.Contains(preflight.CommonUUIDs(), value) {
 					continue
 				}
 				if hosts[value] == nil {
 					order = append(order, value)
 				}
-				hosts[value] = append(hosts[value], f.Host)
+				hosts[value] = append(hosts[value], s.name())
 			}
 		}
 		for _, value := range order {
@@ -44,6 +45,9 @@ func sharedIdentities(all []*facts.Facts) []string {
 	}
 	return found
 }
+
+// name is the host with its file: two surveys of one server have the same host name.
+func (s survey) name() string { return s.facts.Host + " (" + filepath.Base(s.file) + ")" }
 
 // macs are the addresses of the links with an IP address: bridges and bonds repeat those of others.
 func macs(f *facts.Facts) []string {

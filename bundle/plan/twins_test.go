@@ -1,12 +1,21 @@
 package plan
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"testing"
 
 	"airgap.dev/airgap/preflight/facts"
 )
+
+// filed returns surveys in the files 1.survey, 2.survey and so on.
+func filed(all []*facts.Facts) (surveys []survey) {
+	for i, f := range all {
+		surveys = append(surveys, survey{fmt.Sprintf("dir/%d.survey", i+1), f})
+	}
+	return surveys
+}
 
 func TestSharedIdentities(t *testing.T) {
 	of := func(name, id, uuid, mac, ip string) *facts.Facts {
@@ -25,14 +34,16 @@ func TestSharedIdentities(t *testing.T) {
 		{"none", nil, nil},
 		{"different", []*facts.Facts{of("a", "1", "x", "02:00:00:00:00:01", "10.0.0.1/24"), of("b", "2", "y", "02:00:00:00:00:02", "10.0.0.2/24")}, nil},
 		{"clones", []*facts.Facts{of("a", "1", "x", "", ""), of("b", "1", "X", "", ""), of("c", "2", "y", "", "")},
-			[]string{"a and b have the same machine-id 1", "a and b have the same product_uuid x"}},
-		{"one name", []*facts.Facts{of("A", "1", "x", "", ""), of("a", "2", "y", "", "")}, []string{"A and a have the same host name a"}},
+			[]string{"a (1.survey) and b (2.survey) have the same machine-id 1", "a (1.survey) and b (2.survey) have the same product_uuid x"}},
+		{"one server twice", []*facts.Facts{of("a", "1", "", "", ""), of("a", "1", "", "", "")},
+			[]string{"a (1.survey) and a (2.survey) have the same host name a", "a (1.survey) and a (2.survey) have the same machine-id 1"}},
+		{"one name", []*facts.Facts{of("A", "1", "x", "", ""), of("a", "2", "y", "", "")}, []string{"A (1.survey) and a (2.survey) have the same host name a"}},
 		{"one address", []*facts.Facts{of("a", "1", "", "02:AA:00:00:00:01", "10.0.0.1/24"), of("b", "2", "", "02:aa:00:00:00:01", "10.0.0.1/16")},
-			[]string{"a and b have the same MAC address 02:aa:00:00:00:01", "a and b have the same IP address 10.0.0.1"}},
+			[]string{"a (1.survey) and b (2.survey) have the same MAC address 02:aa:00:00:00:01", "a (1.survey) and b (2.survey) have the same IP address 10.0.0.1"}},
 		{"a vendor's UUID", []*facts.Facts{of("a", "1", "03000200-0400-0500-0006-000700080009", "", ""), of("b", "2", "03000200-0400-0500-0006-000700080009", "", "")}, nil},
 		{"nothing known", []*facts.Facts{of("a", "", "", "", ""), of("b", "", "", "", "")}, nil},
 	} {
-		if got := sharedIdentities(test.all); !slices.Equal(got, test.want) {
+		if got := sharedIdentities(filed(test.all)); !slices.Equal(got, test.want) {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}
 	}

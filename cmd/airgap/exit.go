@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
@@ -47,12 +48,16 @@ func codeOf(err error) int {
 	return exitcode.Failed
 }
 
-// interrupted replaces the error of a canceled context with "interrupted" and a hint.
-func interrupted(err error) error {
+// interrupted replaces the error of a canceled context with "interrupted" and a hint. name is the command, without "airgap".
+func interrupted(err error, name string) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
-	return advice.Replace(&exitError{exitcode.Interrupted, errors.New("interrupted")}, "run the same command again: it continues where it stopped")
+	next := "it starts from the beginning"
+	if slices.Contains(append(longCommands(), "bundle", "push"), name) {
+		next = "it continues where it stopped"
+	}
+	return advice.Replace(&exitError{exitcode.Interrupted, errors.New("interrupted")}, "run the same command again: %s", next)
 }
 
 // show prints the report in an error: the report is the result of the command.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"testing"
@@ -27,5 +28,22 @@ func TestHintKeepsTheExitCode(t *testing.T) {
 		if code := a.report(advice.Add(fmt.Errorf("upgrade: %w", tc.err), "fix it")); code != tc.code || stderr.String() != tc.said {
 			t.Errorf("%s: %d, %q; want %d, %q", name, code, stderr.String(), tc.code, tc.said)
 		}
+	}
+}
+
+// TestInterruptedHint: only commands that keep their work continue.
+func TestInterruptedHint(t *testing.T) {
+	const begins, continues = "it starts from the beginning", "it continues where it stopped"
+	for name, want := range map[string]string{"preflight": begins, "survey": begins, "verify": begins, "install": continues, "upgrade node": continues, "bundle": continues, "push": continues} {
+		err := interrupted(fmt.Errorf("read: %w", context.Canceled), name)
+		if got := advice.Of(err); got != "run the same command again: "+want || codeOf(err) != exitcode.Interrupted {
+			t.Errorf("%s: %q, exit code %d", name, got, codeOf(err))
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var stderr bytes.Buffer
+	if run(ctx, []string{"survey"}, nil, &bytes.Buffer{}, &stderr); !bytes.Contains(stderr.Bytes(), []byte(begins)) {
+		t.Errorf("survey: %s", &stderr)
 	}
 }

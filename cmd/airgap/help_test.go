@@ -53,6 +53,9 @@ func checkExample(t *testing.T, root *cobra.Command, of, line string) {
 	if !strings.HasPrefix(line, "  ") {
 		t.Errorf("%s: example %q is not indented", of, line)
 	}
+	if code, _, _ := strings.Cut(line, "#"); strings.Contains(strings.TrimSpace(code), "  ") {
+		t.Errorf("%s: example %q: a shell runs text that does not begin with #", of, line)
+	}
 	words := strings.Fields(line)
 	if words[0] != "airgap" {
 		return // a line for another program

@@ -22,7 +22,7 @@ func shortWith() []string { return []string{"dry-run", "new-token"} }
 // inUnit runs a long command in its unit, where a login session could end it. It then returns an error, so that the
 // command does not run here.
 func (a *app) inUnit(cmd *cobra.Command) error {
-	name := strings.TrimPrefix(cmd.CommandPath(), "airgap ")
+	name := nameOf(cmd)
 	if !slices.Contains(longCommands(), name) || slices.ContainsFunc(shortWith(), func(flag string) bool { return isSet(cmd, flag) }) {
 		return nil
 	}
@@ -35,6 +35,9 @@ func (a *app) inUnit(cmd *cobra.Command) error {
 	}
 	return &exitError{done.Code, errPrinted}
 }
+
+// nameOf returns the name of a command without "airgap".
+func nameOf(cmd *cobra.Command) string { return strings.TrimPrefix(cmd.CommandPath(), "airgap ") }
 
 func isSet(cmd *cobra.Command, flag string) bool {
 	f := cmd.Flags().Lookup(flag)

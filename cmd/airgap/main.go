@@ -49,12 +49,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stdin)
 	root.SetOut(out)
 	root.SetErr(app.stderr)
-	err := app.show(root.ExecuteContext(ctx))
+	cmd, err := root.ExecuteContextC(ctx)
+	err = app.show(err)
 	if failed := out.end(); err == nil {
 		err = failed
 	}
 	if ctx.Err() != nil && err != nil {
-		err = interrupted(err)
+		err = interrupted(err, nameOf(cmd))
 	}
 	return app.report(err)
 }

@@ -52,7 +52,7 @@ The exit code is 3 if the cluster would fail on this network.`,
 		Example: "  airgap netprobe listen /mnt/stick/bank\n  airgap netprobe listen /mnt/stick/bank --output html > network.html",
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := checkPage(cmd, o.Page); err != nil {
+			if err := checkPage(cmd, &o.Page); err != nil {
 				return err
 			}
 			o.Dir, o.Console = args[0], a.terminal()

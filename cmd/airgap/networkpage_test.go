@@ -6,10 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/internal/advice"
 )
 
-// TestNetworkPageLanguage: --language ko writes the page in Korean, and other languages than en and ko
+// TestNetworkPageLanguage: --language ko or a Korean locale writes the page in Korean, and other languages than en and ko
 // are an error of usage.
 func TestNetworkPageLanguage(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "airgap.yaml")
@@ -25,6 +26,14 @@ func TestNetworkPageLanguage(t *testing.T) {
 		err := cmd.Execute()
 		return out.String(), err
 	}
+	t.Setenv("LC_ALL", "ko_KR.UTF-8")
+	if got, err := page(); err != nil || !strings.Contains(got, `<html lang="ko">`) {
+		t.Errorf("in a Korean locale: %v:\n%s", err, got)
+	}
+	if got, err := page("--language", "en"); err != nil || !strings.Contains(got, `<html lang="en">`) {
+		t.Errorf("--language en in a Korean locale: %v:\n%s", err, got)
+	}
+	t.Setenv("LC_ALL", "C")
 	for language, want := range map[string]string{"": "<h2>Connections</h2>", "en": `<html lang="en">`, "ko": "<h2>연결</h2>"} {
 		var args []string
 		if language != "" {
@@ -36,6 +45,17 @@ func TestNetworkPageLanguage(t *testing.T) {
 	}
 	if got, err := page("--language", "fr"); !advice.IsUsage(err) || !strings.Contains(err.Error(), "use en or ko") || got != "" {
 		t.Errorf("--language fr: %q, %v", got, err)
+	}
+}
+
+// TestLanguageOfTheLocale: a page of --network-page without --language is in the language of the locale.
+func TestLanguageOfTheLocale(t *testing.T) {
+	t.Setenv("LC_ALL", "ko_KR.UTF-8")
+	for selected, want := range map[string]string{"": "ko", "en": "en"} {
+		page := measure.File{Path: "network.html", Language: selected}
+		if err := checkPage(netprobePageCommand(&app{}), &page); err != nil || page.Language != want {
+			t.Errorf("--language %q: %q, %v", selected, page.Language, err)
+		}
 	}
 }
 

@@ -89,7 +89,7 @@ func (o *preflightFlags) add(cmd *cobra.Command) {
 
 // check refuses flags that exclude each other, and wrong arguments.
 func (o *preflightFlags) check(cmd *cobra.Command, args []string) error {
-	if err := checkPage(cmd, o.page); err != nil {
+	if err := checkPage(cmd, &o.page); err != nil {
 		return err
 	}
 	switch {

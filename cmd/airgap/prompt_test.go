@@ -17,13 +17,13 @@ func asks() {
 	ctx := untilSignal()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	if len(os.Args) > 1 {
-		os.Exit(a.report(interrupted(ui.Confirm(ctx, a.terminal(), "Sure? "))))
+		os.Exit(a.report(interrupted(ui.Confirm(ctx, a.terminal(), "Sure? "), "install")))
 	}
 	token, err := ui.Secret(ctx, a.terminal(), "", "Join token (not shown): ")
 	if err == nil {
 		fmt.Print("got ", token)
 	}
-	os.Exit(a.report(interrupted(err)))
+	os.Exit(a.report(interrupted(err, "join")))
 }
 
 // stuck is a program that ignores the first signal.

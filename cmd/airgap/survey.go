@@ -30,8 +30,8 @@ func surveyCommand(a *app) *cobra.Command {
 		Short: "Record the facts of this server for the bundle",
 		Long:  surveyLong,
 		Example: `  airgap survey --file /mnt/stick/facts/$(hostname).facts.yaml
-  airgap survey --script >survey.sh                              anywhere
-  sh survey.sh | gzip >/mnt/stick/facts/$(hostname).survey.gz  on the server`,
+  airgap survey --script >survey.sh                            # anywhere
+  sh survey.sh | gzip >/mnt/stick/facts/$(hostname).survey.gz  # on the server`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {

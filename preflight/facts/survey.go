@@ -65,6 +65,9 @@ func shellWords(args []string) string {
 	return strings.Join(quoted, " ")
 }
 
+// ErrIncomplete means that the end of a file with facts is missing.
+var ErrIncomplete = errors.New("the survey is incomplete: the copy is truncated, or the script did not finish")
+
 // ReadSurvey reads facts from the output of the script.
 func ReadSurvey(ctx context.Context, r io.Reader) (*Facts, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxSurvey+1))
@@ -76,7 +79,7 @@ func ReadSurvey(ctx context.Context, r io.Reader) (*Facts, error) {
 	}
 	a := txtar.Parse(text)
 	if n := len(a.Files); n == 0 || a.Files[n-1].Name != surveyEnd {
-		return nil, errors.New("the survey is incomplete: the copy is truncated, or the script did not finish")
+		return nil, ErrIncomplete
 	}
 	surveyed := firstSurveyed()
 	for _, f := range a.Files {

@@ -29,7 +29,7 @@ const (
 	port       = 53
 )
 
-// Query is what to ask.
+// Query has the names to ask for.
 type Query struct {
 	Servers []string // addresses, as in resolv.conf
 	Search  []string
