@@ -18,11 +18,11 @@ var passwords = Check{
 // passwordSoon is twice the time for which login warns by default, so that it is over after an installation.
 const passwordSoon = 14
 
-// judgePasswords judges root, and the user who has logged in. It never fails: who can start airgap
-// now can finish the installation.
+// judgePasswords judges root, and the user who has logged in. It never fails: a user who can start
+// airgap now can finish the installation.
 func judgePasswords(f *facts.Facts, _ *Want) Result {
 	if len(f.Accounts)+len(f.OddAccounts) == 0 {
-		return skipped("the survey has no /etc/shadow: it is from an older airgap")
+		return skipped("/etc/shadow has no line of root or of the user who has logged in")
 	}
 	today := int(f.Time.Now.Unix() / int64(24*time.Hour/time.Second))
 	found, fixes := slices.Clone(f.OddAccounts), []string(nil)
