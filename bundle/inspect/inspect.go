@@ -29,9 +29,9 @@ type Contents struct {
 	full, list bool
 }
 
-// Bundle checks the signature, the index and the sizes of all parts of a bundle; with
-// Full it also reads every byte. The error names the damaged file or the key that
-// signed the bundle.
+// Bundle checks the signature, the index, the sizes of all parts of a bundle, and every byte
+// of the files next to the parts; with Full it also reads every byte of the parts. The error
+// names the damaged file or the key that signed the bundle.
 func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	b, t, err := site.Open(o.Dir, o.Keys)
 	if err != nil {
@@ -39,9 +39,12 @@ func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	}
 	defer b.Close()
 	if o.Full {
-		if err := b.Verify(ctx, o.Progress); err != nil {
-			return nil, err
-		}
+		err = b.Verify(ctx, o.Progress)
+	} else if err = b.VerifySideFiles(); err != nil {
+		err = fmt.Errorf("verify bundle %s: %w", b.Dir(), err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	return &Contents{b.Index(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
 }
@@ -50,7 +53,7 @@ func Bundle(ctx context.Context, o Options) (*Contents, error) {
 func (c *Contents) Write(w io.Writer) error {
 	i := c.Index
 	s := i.Summary()
-	state := "signature valid, parts complete"
+	state := "signature valid, all files present"
 	if c.full {
 		state = "signature valid, every byte verified"
 	}

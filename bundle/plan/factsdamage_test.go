@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // TestDamagedFacts: a copy that ends too early has one message in all formats, and it and other damage have a hint.
@@ -24,6 +25,8 @@ func TestDamagedFacts(t *testing.T) {
 	whole := packed.Bytes()
 	changed := bytes.Clone(whole)
 	changed[len(changed)-5] ^= 1
+	var written bytes.Buffer
+	require.NoError(t, (&facts.Facts{Schema: facts.Schema, Host: "a"}).Write(&written))
 	const incomplete = "the survey is incomplete"
 	for name, c := range map[string]struct {
 		file, want string
@@ -32,6 +35,7 @@ func TestDamagedFacts(t *testing.T) {
 		"empty text":        {"a.survey", incomplete, nil},
 		"truncated text":    {"a.survey", incomplete, []byte("-- facts/ --\n")},
 		"empty YAML":        {"a.facts.yaml", incomplete, nil},
+		"truncated YAML":    {"a.facts.yaml", incomplete, written.Bytes()[:written.Len()-len("end: true\n")]},
 		"empty archive":     {"a.survey.gz", incomplete, nil},
 		"start of a header": {"a.survey.gz", incomplete, whole[:5]},
 		"truncated archive": {"a.survey.gz", incomplete, whole[:len(whole)-9]},

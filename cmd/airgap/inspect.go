@@ -11,9 +11,9 @@ func inspectCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect DIR",
 		Short: "Show the contents of a bundle and check its integrity",
-		Long: `Check the signature, the index and the sizes of all parts, and print the contents.
---full reads and compares every byte. For a delta it also shows the files that must be in
-the store of the servers already; --list lists each of them.
+		Long: `Check the signature, the index, the sizes of all parts and the files next to them, and
+print the contents. --full reads and compares every byte. For a delta it also shows the
+files that must be in the store of the servers already; --list lists each of them.
 
 --require-key selects the accepted key: the public key file, or its fingerprint. Get the
 fingerprint from the signer, not from the USB drive.`,

@@ -7,6 +7,8 @@
 package facts
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -117,20 +119,43 @@ type Unknown struct {
 	Reason string `yaml:"reason" json:"reason"`
 }
 
+// A file with facts has a first and a last line by which ReadFacts sees that a copy is truncated. A
+// file without them is from an older airgap, or written by hand.
+const (
+	firstLine = "# The last line of this file is \"end: true\"."
+	lastLine  = "end: true"
+)
+
 // Write writes the facts as YAML.
 func (f *Facts) Write(w io.Writer) error {
-	enc := yaml.NewEncoder(w)
+	var b bytes.Buffer
+	b.WriteString(firstLine + "\n")
+	enc := yaml.NewEncoder(&b)
 	enc.SetIndent(2)
-	if err := enc.Encode(f); err != nil {
+	err := errors.Join(enc.Encode(f), enc.Close())
+	b.WriteString(lastLine + "\n")
+	if err == nil {
+		_, err = b.WriteTo(w)
+	}
+	if err != nil {
 		return fmt.Errorf("write facts of %s: %w", f.Host, err)
 	}
-	return enc.Close()
+	return nil
 }
 
-// ReadFacts reads the output of Write. Facts with a newer schema are an error.
+// ReadFacts reads the output of Write. Facts with a newer schema are an error; a truncated copy is
+// ErrIncomplete.
 func ReadFacts(r io.Reader) (*Facts, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxSurvey))
+	if err != nil {
+		return nil, fmt.Errorf("read facts: %w", err)
+	}
+	start := firstLine[:min(len(firstLine), len(text))]
+	if bytes.HasPrefix(text, []byte(start)) && !bytes.HasSuffix(bytes.TrimSpace(text), []byte("\n"+lastLine)) {
+		return nil, ErrIncomplete
+	}
 	var f Facts
-	if err := yaml.NewDecoder(io.LimitReader(r, maxSurvey)).Decode(&f); err != nil {
+	if err := yaml.Unmarshal(text, &f); err != nil {
 		return nil, fmt.Errorf("read facts: %w", err)
 	}
 	if f.Schema < 1 || f.Schema > Schema {

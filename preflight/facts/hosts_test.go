@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/stretchr/testify/require"
+
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight/replay"
 )
@@ -51,6 +53,20 @@ func TestReadFactsRefuses(t *testing.T) {
 		if _, err := ReadFacts(strings.NewReader(text)); err == nil {
 			t.Errorf("ReadFacts(%q) gave no error", text)
 		}
+	}
+}
+
+// A copy that ends at any byte is not the facts of a host with fewer packages.
+func TestTruncatedFacts(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, gather(t, "rocky9").Write(&b))
+	text := strings.ReplaceAll(b.String(), "\n", "\r\n") // as some editors write it
+	_, err := ReadFacts(strings.NewReader(text))
+	require.NoError(t, err)
+	end := strings.LastIndex(b.String(), "true") + len("true") - 1
+	for _, size := range []int{0, 1, len(firstLine), len(firstLine) + 2, b.Len() / 3, b.Len() / 2, end} {
+		_, err := ReadFacts(bytes.NewReader(b.Bytes()[:size]))
+		require.ErrorIs(t, err, ErrIncomplete, size)
 	}
 }
 

@@ -28,7 +28,8 @@ type agent struct {
 	sender *sender // nil without tests of packets with pod addresses
 	// identity is the TLS configuration of the plan's token, made once.
 	identity func() (*tls.Config, error)
-	vip      *VIP // nil without a load balancer
+	vip      *VIP         // nil without a load balancer
+	endpoint []netip.Addr // IPv4 addresses of the load balancer
 
 	arrivals arrivals
 }

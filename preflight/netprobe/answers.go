@@ -23,6 +23,8 @@ const (
 	AnswerArrived Layer = "answer arrived"
 	// Accepted is a TCP connection that reached the agent, possibly without data.
 	Accepted Layer = "accepted"
+	// HalfOpen is a SYN that passed this host's own firewall for incoming packets.
+	HalfOpen Layer = "half open"
 )
 
 // Offsets in a packet, behind its IP header, and values.

@@ -39,7 +39,7 @@ func TestAnswersLost(t *testing.T) {
 		{From: 1, To: 2, Kind: TCP, Port: 10250}:     SenderCloses,
 		{From: 0, To: 3, Kind: VXLANTCP, Port: 4789}: SenderCloses,
 	}
-	m.only(t, want)
+	only(t, m, want)
 	findings := m.Findings(Needs{TCP: n.plan().TCP, VXLAN: 8472, OpensFirewall: true})
 	for _, want := range []string{
 		"{fail ports network TCP 10250 (kubelet) arrives and the host answers, but the answers are lost on the way back [from h0 (10.99.0.1) to h1 (10.99.0.2)] pass the answers back",
@@ -58,7 +58,7 @@ func TestAnswersLost(t *testing.T) {
 }
 
 // only checks that the matrix has these results, and all others are open.
-func (m *Matrix) only(t *testing.T, want map[Verdict]State) {
+func only(t *testing.T, m *Matrix, want map[Verdict]State) {
 	t.Helper()
 	for _, v := range m.Verdicts {
 		state, named := want[Verdict{From: v.From, To: v.To, Kind: v.Kind, Port: v.Port}]
@@ -108,7 +108,7 @@ func TestLostReplyExplained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.state(t, 0, 1, VXLANTCP, 8472); got.State != test.want {
+		if got := result(t, m, 0, 1, VXLANTCP, 8472); got.State != test.want {
 			t.Errorf("%+v, want %s", got, test.want)
 		}
 	}

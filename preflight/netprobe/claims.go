@@ -27,11 +27,13 @@ const (
 	// claimProbes is more than the three of RFC 5227, because a single answer can be an old one.
 	claimProbes = 5
 	claimEvery  = 400 * time.Millisecond
-	// claimRepeats is the number of messages that are no coincidence.
-	claimRepeats = 2
-	// maxClaims bounds the report: a hostile device can use any number of MAC addresses.
-	maxClaims = 16
 )
+
+// claimRepeats is the number of messages that are no coincidence.
+const claimRepeats = 2
+
+// maxClaims bounds the report: a hostile device can use any number of MAC addresses.
+const maxClaims = 16
 
 // claim is the kind of failures to listen; no message has it.
 const claim Kind = "arp"

@@ -31,7 +31,7 @@ func TestStream(t *testing.T) {
 		"TLS is dropped":                     {Answered, Attempt{Result: Silent}, nil, nil, TLSCloses},
 		"TLS is reset":                       {Answered, Attempt{Result: Ended}, nil, nil, TLSCloses},
 		"an answer that is not TLS":          {Answered, Attempt{Result: OtherProgram}, nil, nil, TLSCloses},
-		"64 KiB do not pass":                 {Answered, Attempt{Result: Silent, Bytes: messageSize}, nil, nil, DataLost},
+		"64 KiB do not pass":                 {Answered, Attempt{Result: Silent, Bytes: 46}, nil, nil, DataLost},
 		"another program has the port":       {OtherProgram, Attempt{Result: OtherCertificate}, nil, occupied, Open},
 		"a silent program has the port":      {Silent, Attempt{Result: Silent}, nil, occupied, Open},
 		"the host redirects the port":        {OtherProgram, Attempt{Result: OtherCertificate}, []Observation{arrived, answered}, nil, Open},
@@ -53,7 +53,7 @@ func TestStream(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := m.state(t, 0, 1, TCP, port); got.State != test.want {
+		if got := result(t, m, 0, 1, TCP, port); got.State != test.want {
 			t.Errorf("%s: %+v, want %s", name, got, test.want)
 		}
 	}

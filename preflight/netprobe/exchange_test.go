@@ -112,7 +112,7 @@ func TestDevices(t *testing.T) {
 		}
 	}()
 	m := n.matrix(n.plan())
-	m.only(t, map[Verdict]State{
+	only(t, m, map[Verdict]State{
 		{From: 0, To: 1, Kind: TCP, Port: 10250}: DataLost,
 		{From: 0, To: 2, Kind: TCP, Port: 10250}: TLSCloses,
 		{From: 0, To: 2, Kind: TCP, Port: 6443}:  TLSCloses,
@@ -121,7 +121,7 @@ func TestDevices(t *testing.T) {
 		{From: 1, To: 2, Kind: TCP, Port: 10250}: Inspected,
 	})
 	for i := 1; i < 4; i++ {
-		if got := m.state(t, i, 0, TCP, 10250); got.Why != otherProgram {
+		if got := result(t, m, i, 0, TCP, 10250); got.Why != otherProgram {
 			t.Errorf("%+v", got)
 		}
 	}

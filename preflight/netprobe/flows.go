@@ -14,10 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// flows is the number of source ports. With one bad link of two, at least one of 16 flows uses it in
+// all but one of 65,536 measurements; with one bad link of eight, in 88 %.
+const flows = 16
+
 const (
-	// flows is the number of source ports. With one bad link of two, at least one of 16 flows uses
-	// it in all but one of 65,536 measurements; with one bad link of eight, in 88 %.
-	flows = 16
 	// flowTimeout has time for two SYN packets: the kernel sends them after 0, 1 and 3 seconds.
 	flowTimeout = 2500 * time.Millisecond
 	flowRuns    = 3

@@ -13,9 +13,6 @@ import (
 	"time"
 )
 
-// HalfOpen is the layer of a SYN that passed the host's own firewall for incoming packets.
-const HalfOpen Layer = "half open"
-
 // halfOpenEvery is less than the second for which the kernel keeps a half-open connection if its own
 // packet filter drops the answer.
 const halfOpenEvery = 250 * time.Millisecond

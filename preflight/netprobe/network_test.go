@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -187,8 +188,14 @@ func (n *network) agent(ctx context.Context, self int, how string) *exec.Cmd {
 func (n *network) ready(self int) *process {
 	n.t.Helper()
 	p := n.start(n.t.Context(), self)
-	a := &remoteAgent{link: Link{p.in, p.out}, out: bufio.NewReader(p.out)}
-	if err := a.begin(n.plan(), self); err != nil {
+	plan := n.plan()
+	plan.Self = self
+	out := bufio.NewReader(p.out)
+	err := json.NewEncoder(p.in).Encode(plan)
+	if err == nil {
+		_, err = out.ReadString('\n')
+	}
+	if err != nil {
 		n.t.Fatalf("%v\n%s", err, &p.stderr)
 	}
 	return p
@@ -204,8 +211,8 @@ func (n *network) matrix(plan Plan) *Matrix {
 	return m
 }
 
-// state returns one result of the matrix.
-func (m *Matrix) state(t testing.TB, from, to int, kind Kind, port int) Verdict {
+// result returns one result of the matrix.
+func result(t testing.TB, m *Matrix, from, to int, kind Kind, port int) Verdict {
 	t.Helper()
 	for _, v := range m.Verdicts {
 		if v.From == from && v.To == to && v.Kind == kind && v.Port == port {

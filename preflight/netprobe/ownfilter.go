@@ -24,10 +24,10 @@ type Closed struct {
 	Opens bool `json:"opens,omitempty"`
 }
 
-const (
-	maxRuleText   = 300 // characters of a rule in a finding
-	filterTimeout = 10 * time.Second
-)
+const filterTimeout = 10 * time.Second
+
+// maxRuleText is the number of characters of a rule in a finding.
+const maxRuleText = 300
 
 // explainClosed finds the rules of this host that stop packets of the measurement. It reads the packet
 // filter only if packets arrived at the interface and not at a socket.

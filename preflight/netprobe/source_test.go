@@ -27,7 +27,7 @@ func TestSources(t *testing.T) {
 	plan := n.plan()
 	plan.VXLAN = nil
 	m := n.matrix(plan)
-	m.only(t, nil)
+	only(t, m, nil)
 	at := netip.MustParseAddr
 	want := []Rewritten{
 		{From: 0, To: 2, Protocol: "TCP", Left: at("10.99.5.1"), Arrived: at("10.99.5.1")},
@@ -50,7 +50,7 @@ func TestSources(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	for _, f := range m.sources(Needs{OpensFirewall: true}) {
+	for _, f := range m.Findings(Needs{TCP: plan.TCP, OpensFirewall: true}) {
 		if f.Severity != Stops {
 			t.Errorf("the firewall rules of the installation admit the hosts' addresses only: %+v", f)
 		}

@@ -34,9 +34,10 @@ const (
 	streamTime  = 250 * time.Millisecond
 	streamLimit = 30 * time.Second
 	streamDials = 6
-	// slow is the rate in bits per second below which the stream runs again for longer.
-	slow = 10_000_000
 )
+
+// slow is the rate in bits per second below which the stream runs again for longer.
+const slow = 10_000_000
 
 // Rate is in bits per second; 0 without one.
 func (s Stream) Rate() int {

@@ -40,9 +40,6 @@ type VIP struct {
 	// Row is the number of last answers that came from the same host: the first ones can come from
 	// other hosts, while the health checks find the hosts.
 	Row int `json:"row,omitempty"`
-
-	last      int          // host of the last answer
-	addresses []netip.Addr // IPv4 addresses of the endpoint
 }
 
 const (
@@ -50,6 +47,9 @@ const (
 	// vipHeld is the number of open connections of a host during its test. A load balancer that
 	// selects the host with the fewest connections then selects all of them.
 	vipHeld = 2
+)
+
+const (
 	// vipAnswers is the number of answers of a single host that shows persistence: without it,
 	// three hosts get all of them by chance in one of two thousand tests.
 	vipAnswers = 8
@@ -80,6 +80,7 @@ type vipTest struct {
 	running   map[int]bool
 	held      []net.Conn
 	since     int // connections since the last failure
+	last      int // host of the last answer
 	wait      sync.WaitGroup
 }
 
@@ -134,7 +135,7 @@ func (t *vipTest) connect(ctx context.Context) {
 				answered, last = true, time.Now().Add(t.plan.Patience.Duration()/3) // for answers of the other hosts
 			}
 			[]map[int]int{v.Hits, v.Small}[n][g.from]++
-			v.follow(g.from)
+			t.follow(g.from)
 			t.use(ctx, g)
 		}
 		switch {
@@ -158,11 +159,11 @@ func (t *vipTest) connect(ctx context.Context) {
 }
 
 // follow counts the answers of one host in a row.
-func (v *VIP) follow(from int) {
-	if from != v.last {
-		v.Row = 0
+func (t *vipTest) follow(from int) {
+	if from != t.last {
+		t.vip.Row = 0
 	}
-	v.Row, v.last = v.Row+1, from
+	t.vip.Row, t.last = t.vip.Row+1, from
 }
 
 // stuck reports whether the load balancer selects the same host every time.

@@ -21,9 +21,10 @@ func TestPersistenceAfterChecks(t *testing.T) {
 		"another, too few": {[]int{1, 0, 0, 0, 0, 0, 0, 0}, false},
 	} {
 		v := &VIP{Hits: map[int]int{}}
+		asking := &vipTest{agent: &agent{vip: v}}
 		for _, from := range test.answers {
 			v.Hits[from]++
-			v.follow(from)
+			asking.follow(from)
 		}
 		assert.Equal(t, test.want, v.stuck(), name)
 	}

@@ -48,7 +48,7 @@ func (a *agent) inspectVIP(ctx context.Context) {
 	}
 	a.vip.MAC = own.HardwareAddr.String()
 	a.resolveVIP(ctx)
-	for _, address := range a.vip.addresses {
+	for _, address := range a.endpoint {
 		if ifi, _, err := ownInterface(Host{Address: address}); err == nil && a.vip.Local == nil {
 			a.vip.Local = &LocalVIP{
 				Address: address, Interface: ifi.Name, Direct: hasNoARP(ifi),
@@ -70,7 +70,7 @@ func (a *agent) resolveVIP(ctx context.Context) {
 	for _, address := range all {
 		switch {
 		case address.Unmap().Is4():
-			a.vip.addresses = append(a.vip.addresses, address.Unmap())
+			a.endpoint = append(a.endpoint, address.Unmap())
 		case len(a.vip.IPv6) < maxOwners:
 			a.vip.IPv6 = append(a.vip.IPv6, address)
 		}
@@ -100,11 +100,11 @@ func (a *agent) askOwners(ctx context.Context) {
 	if err != nil {
 		return
 	}
-	i := slices.IndexFunc(a.vip.addresses, network.Contains)
+	i := slices.IndexFunc(a.endpoint, network.Contains)
 	if i < 0 {
 		return
 	}
-	vip := a.vip.addresses[i]
+	vip := a.endpoint[i]
 	filter, err := bpf.Assemble([]bpf.Instruction{
 		bpf.LoadAbsolute{Off: arpAddress, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: binary.BigEndian.Uint32(vip.AsSlice()), SkipTrue: 1},

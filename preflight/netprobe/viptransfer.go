@@ -16,9 +16,10 @@ import (
 const (
 	transferSize  = 64 << 10
 	transferPiece = 4 << 10
-	// transferTries is the number of failures that is a result: one can be a busy host.
-	transferTries = 2
 )
+
+// transferTries is the number of failures that is a result: one can be a busy host.
+const transferTries = 2
 
 // Transfer counts the exchanges of data with a control-plane host through the load balancer.
 type Transfer struct {
