@@ -46,7 +46,8 @@ var allowed = map[string][]string{
 	"preflight/podpath":     {"internal/await", "preflight/facts", "preflight/packetfilter"},
 	"preflight/unitfile":    {},
 
-	"preflight/netprobe":        {"preflight/packetfilter"}, // the command passes the data of the hosts
+	"preflight/netprobe":        {}, // the command passes the data of the hosts
+	"preflight/netprobe/agent":  {"preflight/netprobe", "preflight/packetfilter"},
 	"preflight/netprobe/client": {},
 	"kubeadm": {"internal/await", "internal/overlay", "internal/settings", "kubeadm/drain", "kubeadm/encryption", "kubeadm/etcd", "kubeadm/phases", "kubeadm/jointoken",
 		"kubeadm/kube", "kubeadm/leave", "kubeadm/node", "kubeadm/pki", "kubeadm/process", "kubeadm/release", "kubeadm/runtime", "manifests"},

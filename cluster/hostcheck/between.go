@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
+	"airgap.dev/airgap/preflight/netprobe/agent"
 )
 
 // ProbePlan returns the plan of the measurement between the hosts of airgap.yaml: their future ports, and the
@@ -104,7 +105,7 @@ func Measured(ctx context.Context, plan netprobe.Plan, links map[int]netprobe.Li
 
 // LocalAgent returns the link to the agent of this host, which runs in this process.
 func LocalAgent(ctx context.Context) netprobe.Link {
-	return netprobe.Piped(func(in io.Reader, out io.Writer) error { return netprobe.Serve(ctx, in, out) })
+	return netprobe.Piped(func(in io.Reader, out io.Writer) error { return agent.Serve(ctx, in, out) })
 }
 
 // JudgeBetween returns the report of the checks between hosts.

@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
+	"airgap.dev/airgap/preflight/netprobe/agent"
 )
 
 // MeetingPort is the default port of the registry, which all nodes must reach on the first host in any case. The
@@ -148,7 +149,7 @@ func Join(ctx context.Context, o JoinOptions) error {
 	p := o.Console.Progress()
 	p.Now("Measure together with " + address)
 	defer p.Now("")
-	if err := netprobe.Join(ctx, address, token); err != nil {
+	if err := agent.Join(ctx, address, token); err != nil {
 		return advice.Add(err, "if the firewall of the first server blocks the port, run firewall-cmd --add-port=%d/tcp --timeout=10m there", MeetingPort)
 	}
 	p.Say("measured; the result is on %s", address)
@@ -160,5 +161,5 @@ func Agent(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err := hostcheck.MustBeRoot("netprobe agent"); err != nil {
 		return err
 	}
-	return netprobe.Serve(ctx, in, out)
+	return agent.Serve(ctx, in, out)
 }

@@ -20,7 +20,7 @@ var networkResult = regexp.MustCompile(`(?m)^BenchmarkHundredHosts/(\w+)-?\d*\s.
 // network measures between a hundred hosts in network namespaces, once with all packets
 // passed and once with all packets dropped. A wrong result fails the benchmark at any speed.
 func (b *bench) network(ctx context.Context, w *figures) error {
-	cmd := exec.CommandContext(ctx, "go", "test", "./preflight/netprobe", "-run", "^$", "-bench", "HundredHosts", "-benchtime", "1x", "-count", "1")
+	cmd := exec.CommandContext(ctx, "go", "test", "./preflight/netprobe/agent", "-run", "^$", "-bench", "HundredHosts", "-benchtime", "1x", "-count", "1")
 	cmd.Dir = ".."
 	out, err := cmd.CombinedOutput()
 	if err != nil {

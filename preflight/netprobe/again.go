@@ -1,6 +1,8 @@
 package netprobe
 
-import "slices"
+import (
+	"slices"
+)
 
 // ClosedBy reports whether the host's own firewall closed a port that the installation opens. m can be
 // nil.

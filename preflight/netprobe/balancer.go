@@ -19,8 +19,8 @@ const (
 	checksOfOne = 2
 )
 
-// apiServer is the port behind the load balancer.
-const apiServer = 6443
+// APIServer is the port behind the load balancer.
+const APIServer = 6443
 
 // vips returns nil if a control-plane host could not listen on the port: an API server runs.
 func vips(by []*Report) map[int]*VIP {
@@ -29,7 +29,7 @@ func vips(by []*Report) map[int]*VIP {
 		if r == nil {
 			continue
 		}
-		if slices.ContainsFunc(r.ListenErrors, func(e ListenError) bool { return e.Kind == TCP && e.Port == apiServer }) {
+		if slices.ContainsFunc(r.ListenErrors, func(e ListenError) bool { return e.Kind == TCP && e.Port == APIServer }) {
 			return nil
 		}
 		if r.VIP != nil {
@@ -81,7 +81,7 @@ func (m balancing) unreached() []Finding {
 	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
 		v := m.VIPs[i]
 		for _, result := range slices.Sorted(maps.Keys(v.Failures)) {
-			if len(v.hits()) > 0 && (v.Failures[result] < 2 || len(m.bypassed) > 0) {
+			if len(v.Answers()) > 0 && (v.Failures[result] < 2 || len(m.bypassed) > 0) {
 				continue
 			}
 			if what := m.fault(i, v, result); what != "" && !slices.Contains(by[what], i) {
@@ -102,7 +102,7 @@ func (m balancing) unreached() []Finding {
 // another finding does. If a control-plane host gets replies from all hosts but itself, hairpin
 // connections do not work.
 func (m balancing) fault(i int, v *VIP, result Result) string {
-	hits, handshake := v.hits(), result == NoHandshake
+	hits, handshake := v.Answers(), result == NoHandshake
 	if handshake {
 		result = NoReply
 	}
@@ -115,7 +115,7 @@ func (m balancing) fault(i int, v *VIP, result Result) string {
 		return m.in.Say("another service answers these hosts without TLS (%s)", v.Said)
 	case handshake && len(hits) > 0 && len(m.legs()) > 0: // a narrow leg loses handshakes, too
 		return ""
-	case handshake && v.needsSmall():
+	case handshake && v.NeedsSmall():
 		return m.in.Say("the load balancer does not answer these hosts if the first message of TLS is larger than one packet, as with post-quantum keys (ML-KEM)")
 	case m.Hosts[i].ControlPlane && hits[i] == 0 && len(hits) > 0 && !m.moves():
 		return m.in.Say("the load balancer does not connect these hosts to themselves (hairpin)")
@@ -129,7 +129,7 @@ func (m balancing) fault(i int, v *VIP, result Result) string {
 // silence gives hosts without an answer one reason: a router reports a missing address as unreachable
 // after a while, so its results differ by chance.
 func (m balancing) silence(result Result) Result {
-	silent := slices.ContainsFunc(slices.Collect(maps.Values(m.VIPs)), func(v *VIP) bool { return len(v.hits()) == 0 && v.Failures[NoReply] > 0 })
+	silent := slices.ContainsFunc(slices.Collect(maps.Values(m.VIPs)), func(v *VIP) bool { return len(v.Answers()) == 0 && v.Failures[NoReply] > 0 })
 	if result == Unreachable && silent {
 		return NoReply
 	}
@@ -202,7 +202,7 @@ func (m balancing) selection() (reached map[int]int, stuck []int, clients int) {
 	reached = map[int]int{}
 	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
 		v := m.VIPs[i]
-		hits := v.hits()
+		hits := v.Answers()
 		if v.Own || len(hits) == 0 {
 			continue
 		}
@@ -210,7 +210,7 @@ func (m balancing) selection() (reached map[int]int, stuck []int, clients int) {
 		for host, n := range hits {
 			reached[host] += n
 		}
-		if v.stuck() {
+		if v.Stuck() {
 			stuck = append(stuck, i)
 		}
 	}

@@ -50,7 +50,7 @@ func (m balancing) leg(client int, t Transfer) (what string, host int) {
 	stalls := 0
 	if b := m.Behind[t.To]; b != nil && t.Sending == 0 {
 		for _, s := range b.Stalled {
-			if s.From == client && s.Received == transferSize && s.Unacked {
+			if s.From == client && s.Received == TransferSize && s.Unacked {
 				stalls++
 			}
 		}
@@ -92,9 +92,10 @@ func (m *Matrix) idle() []Finding {
 const (
 	clientSide = "first on the side of the clients"
 	serverSide = "first on the side of the control-plane hosts"
-	// apart is a difference in seconds that is no rounding.
-	apart = 2
 )
+
+// EndsApart is a difference between the times of two ends that is no rounding.
+const EndsApart Seconds = 2
 
 // idleLeg returns the side that ended an idle connection, "" if both ended at the same time.
 func (m balancing) idleLeg(client int, idle *Idle) string {
@@ -108,8 +109,8 @@ func (m balancing) idleLeg(client int, idle *Idle) string {
 	}
 	server := b.Idle[i]
 	switch {
-	case idle.Ended && server.Ended && server.For-idle.For < apart && idle.For-server.For < apart:
-		return ""
+	case idle.Ended && server.For-idle.For < EndsApart && idle.For-server.For < EndsApart:
+		return "" // the end of the measurement can be the end of the server's record
 	case idle.Ended && (!server.Ended || server.For > idle.For):
 		return clientSide
 	case server.Ended:

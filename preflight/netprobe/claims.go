@@ -1,17 +1,11 @@
 package netprobe
 
 import (
-	"bytes"
-	"context"
 	"fmt"
 	"maps"
 	"net"
 	"net/netip"
 	"slices"
-	"time"
-
-	"github.com/mdlayher/packet"
-	"golang.org/x/sys/unix"
 )
 
 // A Claim is another device that uses an address of this host or of the load balancer. Hosts find it
@@ -23,105 +17,11 @@ type Claim struct {
 	Count   int        `json:"count"` // of its messages
 }
 
-const (
-	// claimProbes is more than the three of RFC 5227, because a single answer can be an old one.
-	claimProbes = 5
-	claimEvery  = 400 * time.Millisecond
-)
-
 // claimRepeats is the number of messages that are no coincidence.
 const claimRepeats = 2
 
-// maxClaims bounds the report: a hostile device can use any number of MAC addresses.
-const maxClaims = 16
-
-// claim is the kind of failures to listen; no message has it.
-const claim Kind = "arp"
-
-// tryClaims sends ARP probes for this host's address, and for the load balancer's one if it is in the
-// same network, and counts the messages of other devices with one of them.
-func (a *agent) tryClaims(ctx context.Context) {
-	ifi, network, err := ownInterface(a.plan.self())
-	if err != nil || len(ifi.HardwareAddr) != 6 {
-		return
-	}
-	conn, err := packet.Listen(ifi, packet.Datagram, unix.ETH_P_ARP, nil)
-	if err != nil {
-		a.report.listenFailed(ListenError{Kind: claim, Layer: AtSocket, Why: reason(err)})
-		return
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	addresses := []netip.Addr{a.plan.self().Address}
-	if vip, known := a.plan.vipAddress(); known && network.Contains(vip) && (a.vip == nil || !a.vip.Own && a.vip.Local == nil) {
-		addresses = append(addresses, vip)
-	}
-	ours := hardware()
-	broadcast := &packet.Addr{HardwareAddr: net.HardwareAddr{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}
-	for range claimProbes {
-		for _, address := range addresses {
-			_, _ = conn.WriteTo(arpProbe(ifi.HardwareAddr, address), broadcast) // the next probe tries again
-		}
-		if conn.SetReadDeadline(time.Now().Add(claimEvery)) != nil {
-			return
-		}
-		a.readClaims(conn, ifi.HardwareAddr, ours, addresses)
-	}
-}
-
-// readClaims reads until the deadline of the socket.
-func (a *agent) readClaims(conn *packet.Conn, own net.HardwareAddr, ours []net.HardwareAddr, addresses []netip.Addr) {
-	buf := make([]byte, 128)
-	for {
-		n, _, err := conn.ReadFrom(buf)
-		if err != nil {
-			return
-		}
-		mac, address, ok := arpSender(buf[:n])
-		if ok && slices.Contains(addresses, address) && !slices.ContainsFunc(ours, func(m net.HardwareAddr) bool { return bytes.Equal(m, mac) }) {
-			a.report.claimed(Claim{Address: address, Own: own.String(), MAC: mac.String()})
-		}
-	}
-}
-
-// vipAddress is the load balancer's address, if the plan has neither a name for it nor a host with it.
-func (p *Plan) vipAddress() (netip.Addr, bool) {
-	host, _, err := net.SplitHostPort(p.VIP)
-	if err != nil {
-		return netip.Addr{}, false
-	}
-	address, err := netip.ParseAddr(host)
-	_, isHost := p.byAddress(address)
-	return address, err == nil && address.Is4() && !isHost
-}
-
-// hardware are the MAC addresses of all interfaces of this host. The kernel answers on each of them
-// for all addresses of the host.
-func hardware() []net.HardwareAddr {
-	var found []net.HardwareAddr
-	all, _ := net.Interfaces() // the caller has just listed them
-	for _, ifi := range all {
-		if len(ifi.HardwareAddr) > 0 {
-			found = append(found, ifi.HardwareAddr)
-		}
-	}
-	return found
-}
-
-// claimed counts a message of another device.
-func (r *Report) claimed(c Claim) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.Claims, func(d Claim) bool { return d.Address == c.Address && d.MAC == c.MAC })
-	if i >= 0 {
-		r.Claims[i].Count++
-		return
-	}
-	if len(r.Claims) < maxClaims {
-		c.Count = 1
-		r.Claims = append(r.Claims, c)
-	}
-}
+// MaxClaims bounds the report: a hostile device can use any number of MAC addresses.
+const MaxClaims = 16
 
 // HostClaim is a claim in the report of a host.
 type HostClaim struct {
@@ -136,7 +36,7 @@ func claims(by []*Report) []HostClaim {
 		if r == nil {
 			continue
 		}
-		for _, c := range r.Claims[:min(len(r.Claims), maxClaims)] {
+		for _, c := range r.Claims[:min(len(r.Claims), MaxClaims)] {
 			own, errOwn := net.ParseMAC(c.Own)
 			mac, errMAC := net.ParseMAC(c.MAC)
 			if errOwn != nil || errMAC != nil || !c.Address.Is4() || c.Count < claimRepeats {
@@ -228,7 +128,7 @@ func (m *Matrix) claimedVIP() []Finding {
 func (m balancing) imposter() string {
 	_, macs, foreign := m.balancers()
 	for _, v := range m.VIPs {
-		if len(v.hits()) > 0 {
+		if len(v.Answers()) > 0 {
 			return ""
 		}
 	}

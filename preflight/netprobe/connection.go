@@ -60,9 +60,9 @@ func (p pair) judgeTLS(secure Attempt) (State, string) {
 		return Inspected, secure.Said
 	case secure.Result == Silent && (p.isNarrow() || p.reverse().isNarrow()):
 		return Narrow, string(secure.Result)
-	case connected(secure) && secure.Bytes > 0:
+	case secure.Connected() && secure.Bytes > 0:
 		return DataLost, cmp.Or(secure.Said, string(secure.Result))
-	case connected(secure):
+	case secure.Connected():
 		return TLSCloses, cmp.Or(secure.Said, string(secure.Result))
 	default:
 		return Open, "a second connection: " + string(secure.Result)

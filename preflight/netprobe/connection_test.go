@@ -8,6 +8,41 @@ import (
 	"testing"
 )
 
+// TestPageOfDevices: the page for the network administrators has these results in their language, and
+// no result that is for the administrators of the hosts.
+func TestPageOfDevices(t *testing.T) {
+	needs := Needs{TCP: []Port{{6443, "kube-apiserver", ControlPlanes, All}}, VXLAN: 8472, OpensFirewall: true}
+	at := netip.MustParseAddr
+	for _, v := range []Verdict{
+		{Kind: TCP, Port: 6443, State: AnswersLost}, {Kind: TCP, Port: 6443, State: Replaced}, {Kind: TCP, Port: 6443, State: DataLost},
+		{Kind: TCP, Port: 6443, State: TLSCloses}, {Kind: TCP, Port: 6443, State: OneSided}, {Kind: TCP, Port: 6443, State: Inspected}, {Kind: TCP, Port: 6443, State: Narrow},
+		{Kind: VXLANTCP, Port: 8472, State: AnswersLost}, {Kind: TCP, Port: 6443, State: AnswersBlocked}, {Kind: TCP, Port: 6443, State: AnswersKept},
+	} {
+		for _, language := range Languages() {
+			m := pairOf(v)
+			m.Rewritten = []Rewritten{{From: 0, To: 1, Protocol: "TCP", Left: at("10.0.0.1"), Arrived: at("10.9.9.9")}, {From: 1, To: 0, Protocol: "TCP", Left: at("10.0.0.7")}}
+			p := &Page{Language: language, Flows: []Flow{{Kind: v.Kind, Port: v.Port}}}
+			p.Measure(m, needs)
+			changes, state := 2, FlowClosed
+			if v.State == AnswersBlocked || v.State == AnswersKept {
+				changes, state = 1, FlowPasses
+			}
+			if len(p.Changes) != changes || p.Flows[0].State != state {
+				t.Errorf("%s: %+v, %+v", v.State, p.Flows, p.Changes)
+			}
+			for _, f := range p.Changes {
+				text := f.What + " " + strings.Join(f.Between, " ") + " " + f.Fix
+				if english := regexp.MustCompile(`[a-z']{3,} [a-z']{3,}.*`).FindString(text); (english == "") == (language == English) {
+					t.Errorf("%s: %q", language, text)
+				}
+			}
+			if !slices.ContainsFunc(p.Changes, func(f Finding) bool { return strings.Contains(strings.Join(f.Between, ""), "10.9.9.9") }) {
+				t.Errorf("the address that arrives is not named: %+v", p.Changes)
+			}
+		}
+	}
+}
+
 // TestStream judges a port with a connection from the results of both sides.
 func TestStream(t *testing.T) {
 	const port = 10250
@@ -55,41 +90,6 @@ func TestStream(t *testing.T) {
 		}
 		if got := result(t, m, 0, 1, TCP, port); got.State != test.want {
 			t.Errorf("%s: %+v, want %s", name, got, test.want)
-		}
-	}
-}
-
-// TestPageOfDevices: the page for the network administrators has these results in their language, and
-// no result that is for the administrators of the hosts.
-func TestPageOfDevices(t *testing.T) {
-	needs := Needs{TCP: []Port{{6443, "kube-apiserver", ControlPlanes, All}}, VXLAN: 8472, OpensFirewall: true}
-	at := netip.MustParseAddr
-	for _, v := range []Verdict{
-		{Kind: TCP, Port: 6443, State: AnswersLost}, {Kind: TCP, Port: 6443, State: Replaced}, {Kind: TCP, Port: 6443, State: DataLost},
-		{Kind: TCP, Port: 6443, State: TLSCloses}, {Kind: TCP, Port: 6443, State: OneSided}, {Kind: TCP, Port: 6443, State: Inspected}, {Kind: TCP, Port: 6443, State: Narrow},
-		{Kind: VXLANTCP, Port: 8472, State: AnswersLost}, {Kind: TCP, Port: 6443, State: AnswersBlocked}, {Kind: TCP, Port: 6443, State: AnswersKept},
-	} {
-		for _, language := range Languages() {
-			m := pairOf(v)
-			m.Rewritten = []Rewritten{{From: 0, To: 1, Protocol: "TCP", Left: at("10.0.0.1"), Arrived: at("10.9.9.9")}, {From: 1, To: 0, Protocol: "TCP", Left: at("10.0.0.7")}}
-			p := &Page{Language: language, Flows: []Flow{{Kind: v.Kind, Port: v.Port}}}
-			p.Measure(m, needs)
-			changes, state := 2, FlowClosed
-			if v.State == AnswersBlocked || v.State == AnswersKept {
-				changes, state = 1, FlowPasses
-			}
-			if len(p.Changes) != changes || p.Flows[0].State != state {
-				t.Errorf("%s: %+v, %+v", v.State, p.Flows, p.Changes)
-			}
-			for _, f := range p.Changes {
-				text := f.What + " " + strings.Join(f.Between, " ") + " " + f.Fix
-				if english := regexp.MustCompile(`[a-z']{3,} [a-z']{3,}.*`).FindString(text); (english == "") == (language == English) {
-					t.Errorf("%s: %q", language, text)
-				}
-			}
-			if !slices.ContainsFunc(p.Changes, func(f Finding) bool { return strings.Contains(strings.Join(f.Between, ""), "10.9.9.9") }) {
-				t.Errorf("the address that arrives is not named: %+v", p.Changes)
-			}
 		}
 	}
 }

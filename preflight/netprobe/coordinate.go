@@ -12,6 +12,19 @@ import (
 	"time"
 )
 
+// Line is a line of an agent's output, a JSON object.
+type Line struct {
+	State  string  `json:"state"` // "ready", "measured", "report"
+	Report *Report `json:"report,omitempty"`
+}
+
+// States of an agent.
+const (
+	Ready    = "ready"    // it listens
+	Measured = "measured" // its tests are complete
+	Reported = "report"   // the line has the report, and is the last one
+)
+
 // Link is the input and output of an agent: of a process, a session or a connection. Closing In
 // ends the agent's input.
 type Link struct {

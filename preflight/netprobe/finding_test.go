@@ -1,10 +1,8 @@
 package netprobe
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -72,22 +70,6 @@ func TestClocksOneWay(t *testing.T) {
 		if len(found) != 1 || found[0].Severity != Stops && name != "worse one" || !strings.Contains(fmt.Sprint(found[0].Between), "b is 1h0m0s ahead of a") {
 			t.Errorf("%s: %+v", name, found)
 		}
-	}
-}
-
-// TestUSBCards: the USB network card of a management controller has the same address in all servers.
-func TestUSBCards(t *testing.T) {
-	for bus, by := range map[string]bool{"usb": true, "pci": false, "virtio": false} {
-		card := t.TempDir()
-		if err := errors.Join(os.Mkdir(card+"/device", 0o755), os.Symlink("../../../../bus/"+bus, card+"/device/subsystem")); err != nil {
-			t.Fatal(err)
-		}
-		if onUSB(card) != by {
-			t.Errorf("%s: on USB %t", bus, !by)
-		}
-	}
-	if onUSB(t.TempDir()) {
-		t.Error("a bridge is on USB")
 	}
 }
 

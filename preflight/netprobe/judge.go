@@ -204,7 +204,7 @@ func (p pair) senderBlocks(port int) bool {
 // passes reports whether any packet of a kind arrived.
 func (p pair) passes(kind Kind) bool {
 	return slices.ContainsFunc(p.attempts(kind), func(a Attempt) bool {
-		return a.Result == Answered || connected(a) || p.saw(kind, a.Port, 0, AtInterface)
+		return a.Result == Answered || a.Connected() || p.saw(kind, a.Port, 0, AtInterface)
 	})
 }
 
@@ -212,7 +212,7 @@ func (p pair) passes(kind Kind) bool {
 const (
 	noUDPEither = "its kernel also sends no UDP there"
 	noneLeaves  = "no packet leaves its interface"
-	notCaptured = "the other host did not capture packets"
+	NotCaptured = "the other host did not capture packets"
 )
 
 func (p pair) verdicts() []Verdict {
@@ -245,7 +245,7 @@ func (p pair) verdicts() []Verdict {
 // judgePort treats a reply of a program on the other host as an open network: on a host in use
 // another program may have the port.
 func (p pair) judgePort(a Attempt) (State, string) {
-	if a.Kind == TCP && (a.Result == Answered || connected(a)) {
+	if a.Kind == TCP && (a.Result == Answered || a.Connected()) {
 		return p.judgeStream(a)
 	}
 	if a.Result != Answered && a.Result != NotSent {
@@ -265,7 +265,7 @@ func (p pair) judgePort(a Attempt) (State, string) {
 	case p.captures():
 		return NetworkCloses, string(a.Result)
 	default:
-		return Unknown, string(a.Result) + ", and " + notCaptured
+		return Unknown, string(a.Result) + ", and " + NotCaptured
 	}
 }
 
@@ -290,7 +290,7 @@ func (p pair) judgeIPIP(sent []Attempt) (State, string) {
 	case notSent:
 		return Unknown, sent[0].Said
 	case !p.captures():
-		return Unknown, notCaptured
+		return Unknown, NotCaptured
 	case !p.reached():
 		return NetworkCloses, "no packet of any kind arrives"
 	default:
@@ -308,7 +308,7 @@ func (p pair) judgeRouted(a Attempt) (State, string) {
 	case p.captures():
 		return NetworkCloses, ""
 	default:
-		return Unknown, notCaptured
+		return Unknown, NotCaptured
 	}
 }
 
@@ -340,7 +340,7 @@ func (p pair) judgeVXLAN(ping Attempt) (State, string) {
 	case p.captures():
 		return NetworkCloses, string(ping.Result)
 	default:
-		return Unknown, notCaptured
+		return Unknown, NotCaptured
 	}
 }
 

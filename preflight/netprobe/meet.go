@@ -10,7 +10,6 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
 	"net"
 	"net/netip"
@@ -23,7 +22,7 @@ import (
 )
 
 // Without SSH the user starts the agents: one host waits for the others (Meet), and an agent on each
-// other host connects to it (Join). A one-time code authenticates them: both ends derive the same
+// other host connects to it. A one-time code authenticates them: both ends derive the same
 // key from it, and accept only TLS connections with a certificate of that key.
 
 // codeForm matches a code without hyphens: 20 characters of base32, 100 bits.
@@ -47,9 +46,9 @@ func ParseCode(text string) (Token, error) {
 // serverName is the name in the certificate of the measurement.
 const serverName = "netprobe"
 
-// identity returns the TLS configuration of a token, with the same key on all hosts. The
+// Identity returns the TLS configuration of a token, with the same key on all hosts. The
 // certificate is valid for any clock.
-func (t Token) identity() (*tls.Config, error) {
+func (t Token) Identity() (*tls.Config, error) {
 	seed := sha256.Sum256(append([]byte("identity"), t[:]...))
 	key := ed25519.NewKeyFromSeed(seed[:])
 	template := &x509.Certificate{
@@ -75,7 +74,7 @@ func (t Token) identity() (*tls.Config, error) {
 }
 
 const (
-	handshake = 10 * time.Second
+	HandshakeTimeout = 10 * time.Second
 	// perHost is the largest number of open connections from one host.
 	perHost = 16
 )
@@ -83,7 +82,7 @@ const (
 // Meet waits on the listener until all other hosts of the plan are connected, or enough is closed,
 // and returns their links. It calls joined for each host, and refused for each rejected connection.
 func Meet(ctx context.Context, plan *Plan, listener net.Listener, enough <-chan struct{}, joined func(i int), refused func(error)) (map[int]Link, error) {
-	config, err := plan.Token.identity()
+	config, err := plan.Token.Identity()
 	if err != nil {
 		return nil, err
 	}
@@ -140,11 +139,11 @@ func admit(ctx context.Context, plan *Plan, config *tls.Config, conn net.Conn) (
 	if err != nil {
 		return 0, nil, err
 	}
-	i, known := plan.byAddress(from.Addr().Unmap())
+	i, known := plan.ByAddress(from.Addr().Unmap())
 	if !known || i == plan.Self {
 		return 0, nil, fmt.Errorf("reject connection from %s: not the address of another host in airgap.yaml", from.Addr())
 	}
-	ctx, cancel := context.WithTimeout(ctx, handshake)
+	ctx, cancel := context.WithTimeout(ctx, HandshakeTimeout)
 	defer cancel()
 	c := tls.Server(conn, config)
 	if err := c.HandshakeContext(ctx); err != nil {
@@ -157,26 +156,3 @@ func admit(ctx context.Context, plan *Plan, config *tls.Config, conn net.Conn) (
 type writeEnd struct{ *tls.Conn }
 
 func (w writeEnd) Close() error { return w.CloseWrite() }
-
-// Join connects to the host that waits at address, HOST:PORT, and measures according to its plan.
-func Join(ctx context.Context, address string, token Token) error {
-	config, err := token.identity()
-	if err != nil {
-		return err
-	}
-	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: handshake}, Config: config}
-	conn, err := dialer.DialContext(ctx, "tcp4", address)
-	if unknown := (&tls.CertificateVerificationError{}); errors.As(err, &unknown) {
-		return fmt.Errorf("connect to %s: another program answers, or the code is wrong", address)
-	}
-	if err != nil {
-		return fmt.Errorf("connect to %s: %w", address, err)
-	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	err = Serve(ctx, conn, conn)
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-		return fmt.Errorf("measure with %s: it closed the connection; check that the code is the one that it shows", address)
-	}
-	return err
-}

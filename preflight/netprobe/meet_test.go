@@ -1,7 +1,6 @@
 package netprobe
 
 import (
-	"context"
 	"crypto/tls"
 	"net"
 	"net/netip"
@@ -9,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/vishvananda/netns"
 )
 
 func TestCode(t *testing.T) {
@@ -30,81 +27,11 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// meeting runs three hosts. The first one waits for the others.
-func meeting(t *testing.T, codes [3]string) (links map[int]Link, refused, said []string) {
-	t.Helper()
-	n := newNetwork(t, 3)
-	plan := n.plan()
-	var err error
-	if plan.Token, err = ParseCode(codes[0]); err != nil {
-		t.Fatal(err)
-	}
-	at := netip.AddrPortFrom(n.hosts[0].Address, 6443).String()
-	var listener net.Listener
-	inside(t, n, 0, func() (err error) { listener, err = net.Listen("tcp4", at); return err })
-	var ends sync.WaitGroup
-	said = make([]string, 3)
-	for i := 1; i < 3; i++ {
-		cmd := n.agent(t.Context(), i, at)
-		cmd.Stdin = strings.NewReader(codes[i])
-		ends.Go(func() {
-			out, _ := cmd.CombinedOutput()
-			said[i] = string(out)
-		})
-	}
-	enough, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-	defer cancel()
-	links, err = Meet(t.Context(), &plan, listener, enough.Done(), func(int) {}, func(err error) { refused = append(refused, err.Error()) })
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := n.start(t.Context(), 0)
-	links[0] = Link{a.in, a.out}
-	reports, lost := Coordinate(t.Context(), plan, links, func(string) {})
-	if err := a.cmd.Wait(); err != nil || len(lost) > 0 || len(reports) != len(links) {
-		t.Errorf("%d reports of %d hosts, lost %v, %v\n%s", len(reports), len(links), lost, err, &a.stderr)
-	}
-	ends.Wait()
-	return links, refused, said
-}
-
-func inside(t *testing.T, n *network, host int, do func() error) {
-	t.Helper()
-	space, err := netns.GetFromName(n.space(host))
-	if err == nil {
-		err = (&overlay{ns: space}).within(do)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestMeet(t *testing.T) {
-	t.Parallel()
-	code := NewCode()
-	links, refused, said := meeting(t, [3]string{code, code, code})
-	if len(links) != 3 || len(refused) > 0 || strings.Join(said, "") != "" {
-		t.Errorf("%d links, refused %q, said %q", len(links), refused, said)
-	}
-}
-
-func TestMeetRefuses(t *testing.T) {
-	t.Parallel()
-	code := NewCode()
-	links, refused, said := meeting(t, [3]string{code, code, NewCode()})
-	if len(links) != 2 || len(refused) != 1 || !strings.Contains(refused[0], "reject connection from h2 (10.99.0.3)") {
-		t.Errorf("%d links, refused %q", len(links), refused)
-	}
-	if said[1] != "" || !strings.Contains(said[2], "the code is wrong") {
-		t.Errorf("said %q", said)
-	}
-}
-
 // TestMeetAgain starts the agent of the last host twice at the same time.
 func TestMeetAgain(t *testing.T) {
 	t.Parallel()
 	plan := Plan{Token: NewToken(), Hosts: []Host{{Name: "h0", Address: netip.MustParseAddr("127.0.0.2")}, {Name: "h1", Address: netip.MustParseAddr("127.0.0.1")}}}
-	config, err := plan.Token.identity()
+	config, err := plan.Token.Identity()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,7 @@
 // sides are needed for a result. Choose selects the encapsulation, port and MTU
 // of the pod network from the result of Judge.
 //
-// Agents send packets only to the hosts of the plan, and accept only messages
-// with an HMAC of the plan's one-time token. They do not change the host: other
-// processes see no new address, route, rule or interface.
+// Package agent is the part that runs on the hosts.
 package netprobe
 
 import (
@@ -48,7 +46,7 @@ const (
 	ControlPlanes HostSet = "control-plane"
 )
 
-func (s HostSet) includes(h Host) bool { return s == All || h.ControlPlane }
+func (s HostSet) Includes(h Host) bool { return s == All || h.ControlPlane }
 
 // Plan is the input of every agent. Only Self differs between hosts.
 type Plan struct {
@@ -108,11 +106,11 @@ const DefaultPairs = 2500
 // maxHosts is the number of addresses in the tested VXLAN.
 const maxHosts = 60000
 
-// self is this host.
-func (p *Plan) self() Host { return p.Hosts[p.Self] }
+// Own is this host.
+func (p *Plan) Own() Host { return p.Hosts[p.Self] }
 
-// byAddress returns the host with the source address of a packet.
-func (p *Plan) byAddress(a netip.Addr) (int, bool) {
+// ByAddress returns the host with the source address of a packet.
+func (p *Plan) ByAddress(a netip.Addr) (int, bool) {
 	i := slices.IndexFunc(p.Hosts, func(h Host) bool { return h.Address == a })
 	return i, i >= 0
 }

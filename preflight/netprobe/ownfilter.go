@@ -1,16 +1,8 @@
 package netprobe
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
-	"time"
 	"unicode"
-
-	"airgap.dev/airgap/internal/host"
-	"airgap.dev/airgap/preflight/packetfilter"
 )
 
 // Closed is a kind of packet that arrived at a host's interface and not at its programs.
@@ -24,71 +16,8 @@ type Closed struct {
 	Opens bool `json:"opens,omitempty"`
 }
 
-const filterTimeout = 10 * time.Second
-
 // maxRuleText is the number of characters of a rule in a finding.
 const maxRuleText = 300
-
-// explainClosed finds the rules of this host that stop packets of the measurement. It reads the packet
-// filter only if packets arrived at the interface and not at a socket.
-func (a *agent) explainClosed(ctx context.Context) {
-	closed := a.report.unreceived()
-	if len(closed) == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, filterTimeout)
-	defer cancel()
-	ifi, _, err := ownInterface(a.plan.self())
-	if err != nil {
-		return
-	}
-	m := host.Machine{Host: host.Local{}}
-	rules, err := packetfilter.Kernel(func(name string, args ...string) (string, error) {
-		out, err := m.Host.Run(ctx, host.Cmd{Name: name, Args: args})
-		return string(out), err
-	})
-	firewalld, errUnit := m.UnitIs(ctx, "is-active", "firewalld")
-	err = errors.Join(err, errUnit)
-	for i := range closed {
-		c := &closed[i]
-		if err != nil {
-			c.Rule = fmt.Sprintf("unknown: read the packet filter: %v", err)
-			continue
-		}
-		protocol := "udp"
-		if c.Kind == TCP {
-			protocol = "tcp"
-		}
-		end := rules.End(packetfilter.Packet{From: a.plan.Hosts[c.From].Address, To: a.plan.self().Address, Protocol: protocol, Port: c.Port, Link: ifi.Name})
-		c.Rule, c.Opens = end.Rule, end.Opens && firewalld
-	}
-	a.report.mu.Lock()
-	defer a.report.mu.Unlock()
-	a.report.Closed = closed
-}
-
-// unreceived returns the packets that arrived at the interface and not at a socket. A port that another
-// program uses is not among them, because that program received its packets.
-func (r *Report) unreceived() []Closed {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var found []Closed
-	for _, seen := range r.Observations {
-		kind, known := map[Kind]Kind{TCP: TCP, UDP: UDP, VXLANPing: VXLANUDP}[seen.Kind]
-		if !known || seen.Layer != AtInterface {
-			continue
-		}
-		received := slices.ContainsFunc(r.Observations, func(s Observation) bool {
-			return s.From == seen.From && s.Kind == kind && s.Port == seen.Port && s.Layer == AtSocket
-		})
-		other := slices.ContainsFunc(r.ListenErrors, func(e ListenError) bool { return e.Kind == seen.Kind && e.Port == seen.Port })
-		c := Closed{From: seen.From, Kind: seen.Kind, Port: seen.Port}
-		if !received && !other && !slices.Contains(found, c) {
-			found = append(found, c)
-		}
-	}
-	return found
-}
 
 // explained adds the rule to the results of ports that the other host closes. The text comes from the
 // other host, so it is short and has no control characters.

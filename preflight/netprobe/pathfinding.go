@@ -42,13 +42,17 @@ func (w *worst) finding(m *Matrix, severity Severity, about About, what, fix str
 	return []Finding{{severity, about, "network", what, w.between(m), fix}}
 }
 
-// paths returns the findings about flows, losses and rates.
+// paths returns the findings about flows, losses, rates and latency.
 func (m *Matrix) paths(n Needs) []Finding {
-	return slices.Concat(m.lostFlows(), m.hostsNarrow(), m.stalledStreams(), m.losses(), m.policed(n), m.reordered(), m.slowStreams())
+	p := pathFindings{m}
+	return slices.Concat(p.lostFlows(), p.hostsNarrow(), p.stalledStreams(), p.losses(), p.policed(n), p.reordered(), p.slowStreams(), p.latency(n))
 }
 
+// pathFindings finds bad numbers of paths.
+type pathFindings struct{ *Matrix }
+
 // lostFlows is the finding about a bad member of a port channel or of equal-cost routes.
-func (m *Matrix) lostFlows() []Finding {
+func (m pathFindings) lostFlows() []Finding {
 	var w worst
 	for _, p := range m.Paths {
 		var parts []string
@@ -68,7 +72,7 @@ func (m *Matrix) lostFlows() []Finding {
 			w.add(p, float64(lost), strings.Join(parts, ", "))
 		}
 	}
-	return w.finding(m, Stops, AboutPaths, m.in.Say("some flows are always lost, the others pass: one link of a port channel (LAG) or one of several routes (ECMP) drops packets"),
+	return w.finding(m.Matrix, Stops, AboutPaths, m.in.Say("some flows are always lost, the others pass: one link of a port channel (LAG) or one of several routes (ECMP) drops packets"),
 		m.in.Say("compare the counters of all links of the port channels and routes on this path, and take the bad one out; on the sending host, read /proc/net/bonding"))
 }
 
@@ -86,7 +90,7 @@ func ports(numbers []int) string {
 
 // hostsNarrow is the finding about packets between the hosts themselves: network.mtu changes only the
 // packets of pods.
-func (m *Matrix) hostsNarrow() []Finding {
+func (m pathFindings) hostsNarrow() []Finding {
 	type sizes struct{ passes, mtu int }
 	by := map[sizes][]Verdict{}
 	var order []sizes
@@ -113,7 +117,7 @@ func (m *Matrix) hostsNarrow() []Finding {
 }
 
 // stalledStreams is the finding about streams that stall although packets of full size pass.
-func (m *Matrix) stalledStreams() []Finding {
+func (m pathFindings) stalledStreams() []Finding {
 	var w worst
 	for _, p := range m.Paths {
 		narrow := slices.ContainsFunc(m.Verdicts, func(v Verdict) bool { return v.Kind == Size && v.State == Narrow && v.From == p.From && v.To == p.To })
@@ -122,11 +126,11 @@ func (m *Matrix) stalledStreams() []Finding {
 			w.add(p, 0, m.in.Say("%d of %d bytes arrive at TCP port %d", s.Acked, s.Sent, s.Port))
 		}
 	}
-	return w.finding(m, Stops, AboutPaths, m.in.Say("TCP connections open, but a stream of data stalls"),
+	return w.finding(m.Matrix, Stops, AboutPaths, m.in.Say("TCP connections open, but a stream of data stalls"),
 		m.in.Say("look for a firewall or an intrusion prevention system on this path that drops packets of open connections, and allow these connections"))
 }
 
-func (m *Matrix) losses() []Finding {
+func (m pathFindings) losses() []Finding {
 	by := map[Severity]*worst{Stops: {}, Warns: {}}
 	for _, p := range m.Paths {
 		percent, t := p.lossy()
@@ -135,19 +139,19 @@ func (m *Matrix) losses() []Finding {
 			severity = Stops
 		}
 		if percent >= lossWarns {
-			by[severity].add(p, percent, m.in.Say("%d of %d packets (%.1f %%)", t.lost(), t.Sent-t.Dead, percent))
+			by[severity].add(p, percent, m.in.Say("%d of %d packets (%.1f %%)", t.Lost(), t.Sent-t.Dead, percent))
 		}
 	}
 	var found []Finding
 	for _, severity := range []Severity{Stops, Warns} {
-		found = append(found, by[severity].finding(m, severity, AboutPaths, m.in.Say("packets are lost on the way"),
+		found = append(found, by[severity].finding(m.Matrix, severity, AboutPaths, m.in.Say("packets are lost on the way"),
 			m.in.Say("read the error and drop counters of each interface on this path: cables, transceivers, duplex, and full queues"))...)
 	}
 	return found
 }
 
 // policed is the finding about a limit for UDP, which all packets of pods use inside a tunnel.
-func (m *Matrix) policed(n Needs) []Finding {
+func (m pathFindings) policed(n Needs) []Finding {
 	severity := Stops
 	if n.VXLAN == 0 {
 		severity = Warns
@@ -159,23 +163,23 @@ func (m *Matrix) policed(n Needs) []Finding {
 			w.add(p, -float64(rate), m.in.Say("%s of %s Mbit/s arrive, %d of %d packets", megabits(rate), megabits(b.Offered), b.Arrived, b.Sent))
 		}
 	}
-	return w.finding(m, severity, AboutPaths, m.in.Say("the network limits the rate of UDP"),
+	return w.finding(m.Matrix, severity, AboutPaths, m.in.Say("the network limits the rate of UDP"),
 		m.in.Say("remove the limit for UDP between these hosts: a policer, storm control, or protection against UDP floods"))
 }
 
-func (m *Matrix) reordered() []Finding {
+func (m pathFindings) reordered() []Finding {
 	var w worst
 	for _, p := range m.Paths {
 		if percent := p.reorders(); percent >= reorderWarns {
 			w.add(p, percent, m.in.Say("%.0f %% of the packets of one flow", percent))
 		}
 	}
-	return w.finding(m, Warns, AboutPaths, m.in.Say("packets of one flow overtake each other"),
+	return w.finding(m.Matrix, Warns, AboutPaths, m.in.Say("packets of one flow overtake each other"),
 		m.in.Say("let port channels, bonds and routes choose the link by flow, not by packet"))
 }
 
 // slowStreams is the finding about slow paths without another reason.
-func (m *Matrix) slowStreams() []Finding {
+func (m pathFindings) slowStreams() []Finding {
 	var w worst
 	for _, p := range m.Paths {
 		if _, policed := p.policed(); policed || p.reorders() >= reorderWarns {
@@ -185,7 +189,7 @@ func (m *Matrix) slowStreams() []Finding {
 			w.add(p, -float64(rate), m.in.Say("%s Mbit/s", megabits(rate)))
 		}
 	}
-	return w.finding(m, Warns, AboutPaths, m.in.Say("a TCP stream is slower than 10 Mbit/s"),
+	return w.finding(m.Matrix, Warns, AboutPaths, m.in.Say("a TCP stream is slower than 10 Mbit/s"),
 		m.in.Say("compare speed and duplex of both ends of each link on this path, and look for a limit of the rate"))
 }
 
@@ -201,7 +205,7 @@ const (
 )
 
 // latency returns the findings about round trips between control-plane hosts with etcd.
-func (m *Matrix) latency(n Needs) []Finding {
+func (m pathFindings) latency(n Needs) []Finding {
 	if !slices.ContainsFunc(n.TCP, func(p Port) bool { return p.Number == etcdPeers }) {
 		return nil
 	}
@@ -222,9 +226,9 @@ func (m *Matrix) latency(n Needs) []Finding {
 	}
 	heartbeat := (longest + 10*time.Millisecond).Round(10 * time.Millisecond).Milliseconds()
 	return slices.Concat(
-		by[Stops].finding(m, Stops, AboutLatency, m.in.Say("the round trip between members of etcd is longer than a tenth of its election timeout (%s): they elect leaders again and again", milliseconds(stops)),
+		by[Stops].finding(m.Matrix, Stops, AboutLatency, m.in.Say("the round trip between members of etcd is longer than a tenth of its election timeout (%s): they elect leaders again and again", milliseconds(stops)),
 			m.in.Say("put the control-plane hosts into one site; or set heartbeat-interval: %d and election-timeout: %d in kubernetes.overrides.clusterConfiguration.etcd.local.extraArgs", heartbeat, tripsOfElection*heartbeat)),
-		by[Warns].finding(m, Warns, AboutLatency, m.in.Say("the round trip between members of etcd is longer than %s: each change in the cluster waits for it", milliseconds(tripWarns)),
+		by[Warns].finding(m.Matrix, Warns, AboutLatency, m.in.Say("the round trip between members of etcd is longer than %s: each change in the cluster waits for it", milliseconds(tripWarns)),
 			m.in.Say("put the control-plane hosts into one site, or find the slow part of this path")))
 }
 

@@ -26,7 +26,7 @@ func (m *Matrix) addPaths(r *Report) {
 	}
 }
 
-func (f *Flows) valid() bool { return f == nil || f.Tried <= flows+1 && len(f.Lost) <= f.Tried }
+func (f *Flows) valid() bool { return f == nil || f.Tried <= FlowCount+1 && len(f.Lost) <= f.Tried }
 
 // some reports whether some flows are lost, and others pass.
 func (f *Flows) some() bool { return f != nil && len(f.Lost) > 0 && len(f.Lost) < f.Tried }
@@ -76,11 +76,11 @@ const (
 // lossy returns the share of lost packets in percent, and the train that has them. Both trains must
 // have a loss.
 func (p Path) lossy() (percent float64, t Train) {
-	if len(p.Trains) < 2 || p.Trains[0].lost() == 0 {
+	if len(p.Trains) < 2 || p.Trains[0].Lost() == 0 {
 		return 0, t
 	}
 	t = p.Trains[len(p.Trains)-1]
-	return percentOf(t.lost(), t.Sent-t.Dead), t
+	return percentOf(t.Lost(), t.Sent-t.Dead), t
 }
 
 // policed returns the rate of UDP packets that passes, in bits per second; ok is true if bursts lose
@@ -91,7 +91,7 @@ func (p Path) policed() (rate int, ok bool) {
 	}
 	slowLoss, _ := p.lossy()
 	for _, b := range p.Bursts {
-		if b.Arrived == 0 || percentOf(b.lost(), b.Sent) < policedFrom+2*slowLoss {
+		if b.Arrived == 0 || percentOf(b.Lost(), b.Sent) < policedFrom+2*slowLoss {
 			return 0, false
 		}
 	}
@@ -129,10 +129,10 @@ func (p Path) slowest() (rate int, ok bool) {
 		start = startTrips * p.Latency.Typical()
 	}
 	for _, s := range p.Streams {
-		if s.Rate() == 0 || s.Took <= start || s.Rate() >= slow {
+		if s.Rate() == 0 || s.Took <= start || s.Rate() >= Slow {
 			return 0, false
 		}
-		if later := (Stream{Sent: s.Sent, Took: s.Took - start}); later.Rate() >= slow {
+		if later := (Stream{Sent: s.Sent, Took: s.Took - start}); later.Rate() >= Slow {
 			return 0, false
 		}
 		rate = max(rate, s.Rate())

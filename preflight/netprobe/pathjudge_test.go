@@ -1,22 +1,96 @@
 package netprobe
 
 import (
+	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 )
 
+// TestElectionAdvice: the advice follows etcd's tuning guide.
+func TestElectionAdvice(t *testing.T) {
+	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
+	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
+	m.Paths = []Path{{From: 0, To: 1, Latency: &Latency{Median: 143 * time.Millisecond}}}
+	found := pathFindings{m}.latency(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}})
+	if len(found) != 1 || !strings.Contains(found[0].Fix, "heartbeat-interval: 150 and election-timeout: 1500") {
+		t.Errorf("%+v", found)
+	}
+}
+
+// TestForeignPaths: numbers that no agent writes are ignored.
+func TestForeignPaths(t *testing.T) {
+	hosts := []Host{{Name: "a"}, {Name: "b"}}
+	many := make([]Train, maxRuns+1)
+	for name, paths := range map[string][]Path{
+		"no such host": {{To: 2}, {To: -1}}, "itself": {{To: 0}}, "many runs": {{To: 1, Trains: many}}, "many flows": {{To: 1, TCP: &Flows{Tried: 1 << 30}}},
+		"more lost than tried": {{To: 1, UDP: &Flows{Tried: 1, Lost: []int{1, 2}}}},
+	} {
+		m, err := Judge([]*Report{{Schema: Schema, Hosts: hosts, Paths: paths}})
+		if err != nil || len(m.Paths) > 0 {
+			t.Errorf("%s: %+v, %v", name, m, err)
+		}
+	}
+	m, err := Judge([]*Report{{Schema: Schema, Hosts: hosts, Paths: []Path{{From: 7, To: 1}, {To: 1}}}})
+	if err != nil || len(m.Paths) != 1 || m.Paths[0].From != 0 {
+		t.Errorf("%+v, %v", m, err)
+	}
+}
+
+// TestPartialKeepsRules: a path that loses some flows hides no packet filter of the other host.
+func TestPartialKeepsRules(t *testing.T) {
+	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: HostCloses})
+	m.Verdicts[0].Rule = "tcp dport 2380 drop"
+	for from := range 2 {
+		m.Paths = append(m.Paths, Path{From: from, To: 1 - from, TCP: &Flows{Tried: 16, Lost: []int{40001}}})
+	}
+	m.markPartial()
+	if m.Verdicts[0].State != HostCloses || m.Verdicts[1].State != Partial {
+		t.Errorf("%+v", m.Verdicts)
+	}
+}
+
+// TestPathsInKorean: each text of a finding about a path has its Korean, with the same values.
+func TestPathsInKorean(t *testing.T) {
+	ms := time.Millisecond
+	bad := Path{
+		From: 0, To: 1, TCP: &Flows{Port: 10250, Tried: 16, Lost: []int{40001}}, Trains: []Train{{Sent: 100, Arrived: 97}, {Sent: 100, Arrived: 97}},
+		Bursts:  []Train{{Sent: 100, Arrived: 50, Reordered: 10, Offered: 20e6, Carried: 1e6}, {Sent: 100, Arrived: 50, Reordered: 10, Offered: 20e6, Carried: 1e6}},
+		Latency: &Latency{Median: 20 * ms, P99: 30 * ms}, Streams: []Stream{{Sent: 300000, Stalled: true}, {Sent: 300000, Stalled: true}},
+	}
+	back := Path{From: 1, To: 0, Latency: &Latency{Median: 200 * ms}, Streams: []Stream{{Sent: 1e6, Took: 10 * time.Second}, {Sent: 1e6, Took: 10 * time.Second}}}
+	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
+	m.Verdicts = append(m.Verdicts, Verdict{From: 1, To: 0, Kind: Size, State: Narrow, Size: 1400, MTU: 1500})
+	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
+	for _, paths := range [][]Path{{bad, back}, {{From: 1, To: 0, Streams: bad.Streams}}} {
+		m.Paths, m.in = paths, Korean
+		for _, f := range m.Findings(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}, VXLAN: 8472}) {
+			text := strings.Join(append(f.Between, f.What, f.Fix), "\n")
+			if strings.Contains(text, "%!") || english.MatchString(text) {
+				t.Errorf("%s", text)
+			}
+		}
+	}
+}
+
+var english = regexp.MustCompile(`[a-z']{3,},? [a-z']{3,} [a-z']{3,}`)
+
 // TestPathNumbers: numbers give a finding only where they repeat, and are outside of the limits.
 func TestPathNumbers(t *testing.T) {
 	ms := time.Millisecond
-	etcd := Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}, VXLAN: 8472}
-	trip := func(d time.Duration) *Latency { return &Latency{Samples: 20, Median: d, P99: d, Handshake: d} }
+	etcd := Needs{TCP: []Port{{Number: 2380, For: "etcd peers", To: ControlPlanes, From: ControlPlanes}}, VXLAN: 8472}
+	trip := func(d time.Duration) *Latency {
+		return &Latency{Samples: 20, Median: d, P99: d, Handshake: d}
+	}
 	train := func(arrived int) Train { return Train{Sent: 1000, Arrived: arrived} }
 	burst := func(arrived, reordered int) Train {
 		return Train{Sent: 1000, Arrived: arrived, Reordered: reordered, Offered: 20e6, Carried: arrived * 20e3}
 	}
-	stream := func(rate float64) Stream { return Stream{Sent: 1e6, Took: time.Duration(8e15 / rate)} }
+	stream := func(rate float64) Stream {
+		return Stream{Sent: 1e6, Took: time.Duration(8e15 / rate)}
+	}
 	slowHost := trip(200 * ms)
 	slowHost.Handshake = ms
 	clean := Path{
@@ -70,102 +144,13 @@ func TestPathNumbers(t *testing.T) {
 	}
 }
 
-// TestElectionAdvice: the advice follows etcd's tuning guide.
-func TestElectionAdvice(t *testing.T) {
-	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
-	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
-	m.Paths = []Path{{From: 0, To: 1, Latency: &Latency{Median: 143 * time.Millisecond}}}
-	found := m.latency(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}})
-	if len(found) != 1 || !strings.Contains(found[0].Fix, "heartbeat-interval: 150 and election-timeout: 1500") {
-		t.Errorf("%+v", found)
-	}
-}
-
-// TestForeignPaths: numbers that no agent writes are ignored.
-func TestForeignPaths(t *testing.T) {
-	hosts := []Host{{Name: "a"}, {Name: "b"}}
-	many := make([]Train, maxRuns+1)
-	for name, paths := range map[string][]Path{
-		"no such host": {{To: 2}, {To: -1}}, "itself": {{To: 0}}, "many runs": {{To: 1, Trains: many}}, "many flows": {{To: 1, TCP: &Flows{Tried: 1 << 30}}},
-		"more lost than tried": {{To: 1, UDP: &Flows{Tried: 1, Lost: []int{1, 2}}}},
-	} {
-		m, err := Judge([]*Report{{Schema: Schema, Hosts: hosts, Paths: paths}})
-		if err != nil || len(m.Paths) > 0 {
-			t.Errorf("%s: %+v, %v", name, m, err)
+// said returns the findings about paths and sizes as text.
+func said(m *Matrix, n Needs) string {
+	var lines []string
+	for _, f := range m.Findings(n) {
+		if slices.Contains([]About{AboutPaths, AboutLatency, AboutSize}, f.About) {
+			lines = append(lines, fmt.Sprintf("%s %s %s: %s", f.Severity, f.Owner, f.What, strings.Join(f.Between, "; ")))
 		}
 	}
-	m, err := Judge([]*Report{{Schema: Schema, Hosts: hosts, Paths: []Path{{From: 7, To: 1}, {To: 1}}}})
-	if err != nil || len(m.Paths) != 1 || m.Paths[0].From != 0 {
-		t.Errorf("%+v, %v", m, err)
-	}
+	return strings.Join(lines, "\n")
 }
-
-// TestFlowsBeside: a port on which only the session passes loses some flows, and not all.
-func TestFlowsBeside(t *testing.T) {
-	for _, lost := range []int{0, 1, flows - 1, flows} {
-		if f := flowsBeside(10250, make([]int, lost)); f.Tried != flows+1 || len(f.Lost) != lost {
-			t.Errorf("%+v", f)
-		}
-	}
-}
-
-// TestPartialKeepsRules: a path that loses some flows hides no packet filter of the other host.
-func TestPartialKeepsRules(t *testing.T) {
-	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: HostCloses})
-	m.Verdicts[0].Rule = "tcp dport 2380 drop"
-	for from := range 2 {
-		m.Paths = append(m.Paths, Path{From: from, To: 1 - from, TCP: &Flows{Tried: 16, Lost: []int{40001}}})
-	}
-	m.markPartial()
-	if m.Verdicts[0].State != HostCloses || m.Verdicts[1].State != Partial {
-		t.Errorf("%+v", m.Verdicts)
-	}
-}
-
-// TestTally: repeated packets count once, packets behind a later one of their flow are reordered, and
-// old trains make room.
-func TestTally(t *testing.T) {
-	var a arrivals
-	at := time.Unix(5, 0)
-	for _, number := range []int{0, 1, 2, 2, 17, 33, 1, 18, 32, 16} { // of flow 0: 0, 32, 16
-		a.add(message{kind: Paced, from: 3, size: number, clock: at})
-	}
-	got := decodeTally(a.tally(message{kind: Paced, from: 3, size: 17, clock: at}).encode())
-	if got.flows[0] != 3 || got.flows[1] != 3 || got.flows[2] != 2 || got.reordered != 1 || got.late != 4 || got.arrived() != 8 {
-		t.Errorf("%+v", got)
-	}
-	if other := a.tally(message{kind: Burst, from: 3, clock: at}); other.arrived() != 0 {
-		t.Errorf("%+v", other)
-	}
-	for i := range 10 * keptTrains {
-		a.add(message{kind: Burst, from: 3, size: i, clock: time.Unix(int64(i), 0)})
-	}
-	if len(a.trains[3]) != keptTrains {
-		t.Errorf("%d trains", len(a.trains[3]))
-	}
-}
-
-// TestPathsInKorean: each text of a finding about a path has its Korean, with the same values.
-func TestPathsInKorean(t *testing.T) {
-	ms := time.Millisecond
-	bad := Path{
-		From: 0, To: 1, TCP: &Flows{Port: 10250, Tried: 16, Lost: []int{40001}}, Trains: []Train{{Sent: 100, Arrived: 97}, {Sent: 100, Arrived: 97}},
-		Bursts:  []Train{{Sent: 100, Arrived: 50, Reordered: 10, Offered: 20e6, Carried: 1e6}, {Sent: 100, Arrived: 50, Reordered: 10, Offered: 20e6, Carried: 1e6}},
-		Latency: &Latency{Median: 20 * ms, P99: 30 * ms}, Streams: []Stream{{Sent: 300000, Stalled: true}, {Sent: 300000, Stalled: true}},
-	}
-	back := Path{From: 1, To: 0, Latency: &Latency{Median: 200 * ms}, Streams: []Stream{{Sent: 1e6, Took: 10 * time.Second}, {Sent: 1e6, Took: 10 * time.Second}}}
-	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
-	m.Verdicts = append(m.Verdicts, Verdict{From: 1, To: 0, Kind: Size, State: Narrow, Size: 1400, MTU: 1500})
-	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
-	for _, paths := range [][]Path{{bad, back}, {{From: 1, To: 0, Streams: bad.Streams}}} {
-		m.Paths, m.in = paths, Korean
-		for _, f := range m.Findings(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}, VXLAN: 8472}) {
-			text := strings.Join(append(f.Between, f.What, f.Fix), "\n")
-			if strings.Contains(text, "%!") || english.MatchString(text) {
-				t.Errorf("%s", text)
-			}
-		}
-	}
-}
-
-var english = regexp.MustCompile(`[a-z']{3,},? [a-z']{3,} [a-z']{3,}`)

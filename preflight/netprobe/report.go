@@ -3,7 +3,6 @@ package netprobe
 import (
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -39,10 +38,6 @@ type Report struct {
 	Paths []Path `json:"paths,omitempty"`
 
 	Claims []Claim `json:"claims,omitempty"`
-
-	mu   sync.Mutex
-	seen map[Observation]int // index in Observations
-	from map[int]int         // number of Observations by host
 }
 
 // Identity has the identifiers that must be unique.
@@ -121,78 +116,11 @@ func (r *Report) hasAll() bool {
 	return !slices.ContainsFunc(r.Hosts, func(h Host) bool { return !r.Network.Contains(h.Address) })
 }
 
-// tried records a test. A repeated test replaces the first one if that had no answer.
-func (r *Report) tried(a Attempt) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	i := slices.IndexFunc(r.Attempts, func(b Attempt) bool { return b.To == a.To && b.Kind == a.Kind && b.Port == a.Port && b.Size == a.Size })
-	switch {
-	case i < 0:
-		r.Attempts = append(r.Attempts, a)
-	case r.Attempts[i].Result != Answered:
-		r.Attempts[i] = a
+// Connected reports whether the attempt has a TCP connection, but no answer of the agent.
+func (a Attempt) Connected() bool {
+	switch a.Result {
+	case OtherProgram, OtherCertificate, Silent, Ended:
+		return true
 	}
-}
-
-// withoutReply returns the tests of a host to repeat: those without a reply, all failed ones inside
-// the VXLAN, where no router or firewall can reply, and all failed ones of an accepted connection.
-func (r *Report) withoutReply(to int) []Attempt {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var found []Attempt
-	for _, a := range r.Attempts {
-		if a.To == to && (a.Result == NoReply || (a.Kind.inside() || connected(a)) && a.Result != Answered) {
-			found = append(found, a)
-		}
-	}
-	return found
-}
-
-// maxObservations is far more than the tests of one host give. A host of the plan knows the token,
-// and can send any number of different messages.
-const maxObservations = 1024
-
-// saw records a received packet, and counts equal ones.
-func (r *Report) saw(s Observation) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.seen == nil {
-		r.seen, r.from = map[Observation]int{}, map[int]int{}
-	}
-	s.Count = 0
-	i, known := r.seen[s]
-	switch {
-	case known:
-		r.Observations[i].Count++
-	case r.from[s.From] < maxObservations:
-		r.seen[s] = len(r.Observations)
-		r.from[s.From]++
-		s.Count = 1
-		r.Observations = append(r.Observations, s)
-	}
-}
-
-func (r *Report) listenFailed(e ListenError) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ListenErrors = append(r.ListenErrors, e)
-}
-
-// sorted sorts the report, so that reports of the same network are equal.
-func (r *Report) sorted() {
-	slices.SortFunc(r.Attempts, func(a, b Attempt) int { return compare(a.To, a.Kind, a.Port, a.Size, b.To, b.Kind, b.Port, b.Size) })
-	slices.SortFunc(r.Paths, func(a, b Path) int { return a.To - b.To })
-	slices.SortFunc(r.Observations, func(a, b Observation) int {
-		return compare(a.From, a.Kind, a.Port, a.Size, b.From, b.Kind, b.Port, b.Size)
-	})
-}
-
-func compare(host int, kind Kind, port, size, host2 int, kind2 Kind, port2, size2 int) int {
-	order := func(k Kind) int { return slices.Index(kinds(), k) }
-	for _, d := range []int{host - host2, order(kind) - order(kind2), port - port2, size - size2} {
-		if d != 0 {
-			return d
-		}
-	}
-	return 0
+	return false
 }

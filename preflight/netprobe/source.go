@@ -2,7 +2,6 @@ package netprobe
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -20,81 +19,8 @@ type Source struct {
 // SourceLeft is the layer of packets that leave this host with another source address.
 const SourceLeft Layer = "source left"
 
-// maxSources is the largest number of addresses that a report has for one host.
-const maxSources = 64
-
-func (r *Report) sourced(s Source) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if slices.Contains(r.Sources, s) {
-		return
-	}
-	n := 0
-	for _, known := range r.Sources {
-		if known.Host == s.Host {
-			n++
-		}
-	}
-	if n < maxSources {
-		r.Sources = append(r.Sources, s)
-	}
-}
-
-// sourcedAt records the source address of an authenticated connection, if it is not the sender's.
-func (r *Report) sourcedAt(plan *Plan, conn net.Conn, m message) {
-	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err == nil && from.Addr().Unmap() != plan.Hosts[m.from].Address {
-		r.sourced(Source{m.from, m.kind, m.port, from.Addr().Unmap(), AtSocket})
-	}
-}
-
-// otherSource returns the source address of a received UDP message, if it is not the sender's.
-func (p *Plan) otherSource(b []byte) (Source, bool) {
-	h, ok := parseIP(b)
-	if !ok || h.protocol != protoUDP || len(h.payload) < udpHeader {
-		return Source{}, false
-	}
-	m, err := p.Token.decode(h.payload[udpHeader:])
-	if err != nil || m.reply || m.to != p.Self || m.from >= len(p.Hosts) || m.kind != UDP && m.kind != Size || p.Hosts[m.from].Address == h.from {
-		return Source{}, false
-	}
-	return Source{m.from, m.kind, m.port, h.from, AtInterface}, true
-}
-
-// sourceLeft returns the source address of a packet that leaves this host, if it is not the host's.
-func (p *Plan) sourceLeft(b []byte) (Source, bool) {
-	h, ok := parseIP(b)
-	if !ok || h.from == p.self().Address {
-		return Source{}, false
-	}
-	host, known := p.byAddress(h.to)
-	if !known {
-		return Source{}, false
-	}
-	switch {
-	case h.protocol == protoTCP && len(h.payload) > flagsAt && h.payload[flagsAt]&flagsSYNACK == flagSYN && p.hasTCP(h.toPort()):
-		return Source{host, TCP, h.toPort(), h.from, SourceLeft}, true
-	case h.protocol == protoUDP && len(h.payload) > udpHeader:
-		m, err := p.Token.decode(h.payload[udpHeader:])
-		return Source{host, UDP, h.toPort(), h.from, SourceLeft}, err == nil && m.from == p.Self
-	}
-	return Source{}, false
-}
-
-// routedSource is the source address that this host's routes choose for a host; the zero value for
-// the address in the plan. Connecting a UDP socket sends nothing.
-func (a *agent) routedSource(to int) netip.Addr {
-	conn, err := net.DialUDP("udp4", nil, net.UDPAddrFromAddrPort(netip.AddrPortFrom(a.plan.Hosts[to].Address, discard)))
-	if err != nil {
-		return netip.Addr{} // the dial of the test reports it
-	}
-	defer conn.Close()
-	chosen := conn.LocalAddr().(*net.UDPAddr).AddrPort().Addr().Unmap()
-	if chosen == a.plan.self().Address {
-		return netip.Addr{}
-	}
-	return chosen
-}
+// MaxSources is the largest number of addresses that a report has for one host.
+const MaxSources = 64
 
 // Rewritten is a pair of hosts between which connections have another source address.
 type Rewritten struct {
@@ -127,7 +53,7 @@ func (p pair) rewritten() []Rewritten {
 			continue
 		}
 		r.ByHost = r.Arrived.IsValid() && r.Arrived != r.Left && p.leaves(r.Protocol, r.Arrived)
-		if len(found) < maxSources && !slices.Contains(found, r) {
+		if len(found) < MaxSources && !slices.Contains(found, r) {
 			found = append(found, r)
 		}
 	}

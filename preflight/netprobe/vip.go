@@ -1,15 +1,8 @@
 package netprobe
 
 import (
-	"context"
-	"crypto/tls"
 	"maps"
-	"math/rand/v2"
-	"net"
 	"net/netip"
-	"slices"
-	"sync"
-	"time"
 )
 
 // VIP is the result of a host's test of the load balancer.
@@ -43,140 +36,24 @@ type VIP struct {
 }
 
 const (
-	vipEvery = 200 * time.Millisecond // on average
-	// vipHeld is the number of open connections of a host during its test. A load balancer that
-	// selects the host with the fewest connections then selects all of them.
-	vipHeld = 2
-)
-
-const (
-	// vipAnswers is the number of answers of a single host that shows persistence: without it,
+	// VIPAnswers is the number of answers of a single host that shows persistence: without it,
 	// three hosts get all of them by chance in one of two thousand tests.
-	vipAnswers = 8
+	VIPAnswers = 8
 	// vipLarge is the number of failures of large handshakes that shows their size as the reason.
 	vipLarge = 3
 )
 
-// listenVIP answers on the load balancer's address if this host has it, because an API server
-// listens on all addresses. A program that already listens there is the load balancer.
-func (a *agent) listenVIP(ctx context.Context) {
-	if a.plan.VIP == "" {
-		return
-	}
-	a.vip = &VIP{Hits: map[int]int{}, Small: map[int]int{}, Failures: map[Result]int{}}
-	a.inspectVIP(ctx)
-	if a.vip.Local != nil && a.plan.self().ControlPlane {
-		a.vip.Own = a.listenAt(ctx, a.vip.Local.Address, apiServer) == nil
-	}
-}
-
-// vipTest is a running test of the load balancer.
-type vipTest struct {
-	*agent
-
-	config    *tls.Config
-	mu        sync.Mutex
-	transfers map[int]*Transfer
-	running   map[int]bool
-	held      []net.Conn
-	since     int // connections since the last failure
-	last      int // host of the last answer
-	wait      sync.WaitGroup
-}
-
-// tryVIP connects to the load balancer until each control-plane host has answered twice and has
-// exchanged data, or until the time limit.
-func (a *agent) tryVIP(ctx context.Context) {
-	if a.plan.VIP == "" {
-		return
-	}
-	config, err := a.identity()
-	if err != nil {
-		return
-	}
-	t := &vipTest{agent: a, config: config, transfers: map[int]*Transfer{}, running: map[int]bool{}}
-	asking, stop := context.WithCancel(ctx)
-	t.wait.Go(func() { a.askOwners(asking) })
-	t.connect(ctx)
-	stop()
-	t.wait.Wait()
-	for _, conn := range t.held {
-		conn.Close()
-	}
-	for _, to := range slices.Sorted(maps.Keys(t.transfers)) {
-		a.vip.Transfers = append(a.vip.Transfers, *t.transfers[to])
-	}
-	if len(a.vip.Hits) > 0 && a.plan.Idle > 0 {
-		a.vip.Idle = a.tryIdle(ctx, config)
-	}
-	a.report.mu.Lock()
-	defer a.report.mu.Unlock()
-	a.report.VIP = a.vip
-}
-
-// connect makes one connection at a time. After a handshake without a reply, half of them are small.
-func (t *vipTest) connect(ctx context.Context) {
-	v, began, configs := t.vip, time.Now(), []*tls.Config{t.config, small(t.config)}
-	answered, alternate := false, false
-	last := began.Add(t.plan.Patience.Duration())
-	for n := 0; ctx.Err() == nil && !t.complete() && (time.Now().Before(last) || t.soon() && time.Since(began) < 2*t.plan.Patience.Duration()); {
-		switch {
-		case alternate && answered: // at random: a load balancer can alternate, too
-			n = rand.N(2) //nolint:gosec // no secret
-		case alternate:
-			n = 1 - n
-		}
-		g := t.greetVIP(ctx, configs[n])
-		if !answered && (n == 0 || g.conn != nil) { // the health checks have possibly not run before
-			clear(v.Failures)
-		}
-		if g.conn != nil {
-			if !answered {
-				answered, last = true, time.Now().Add(t.plan.Patience.Duration()/3) // for answers of the other hosts
-			}
-			[]map[int]int{v.Hits, v.Small}[n][g.from]++
-			t.follow(g.from)
-			t.use(ctx, g)
-		}
-		switch {
-		case g.result == NoHandshake:
-			alternate = true
-		case n == 0 && g.conn != nil && v.Failures[NoHandshake] == 0: // the failures were before the health checks
-			alternate = false
-		}
-		t.since++
-		if g.result != Answered {
-			v.Failures[g.result]++
-			v.Said, t.since = g.said, 0
-		}
-		waits := g.result == OtherCertificate && time.Since(began) < t.plan.Patience.Duration()/3 // for the hosts behind it
-		if (g.result == OtherCertificate || g.result == TerminatesTLS) && !waits {
-			return
-		}
-		// Without a random delay, a round-robin load balancer could always select the same host.
-		pause(ctx, vipEvery/2+rand.N(vipEvery)) //nolint:gosec // no secret
-	}
-}
-
-// follow counts the answers of one host in a row.
-func (t *vipTest) follow(from int) {
-	if from != t.last {
-		t.vip.Row = 0
-	}
-	t.vip.Row, t.last = t.vip.Row+1, from
-}
-
-// stuck reports whether the load balancer selects the same host every time.
-func (v *VIP) stuck() bool {
-	hits, total := v.hits(), 0
+// Stuck reports whether the load balancer selects the same host every time.
+func (v *VIP) Stuck() bool {
+	hits, total := v.Answers(), 0
 	for _, n := range hits {
 		total += n
 	}
-	return (len(hits) == 1 && total >= vipAnswers || v.Row >= vipAnswers && total >= v.Row) && v.failed() < 2
+	return (len(hits) == 1 && total >= VIPAnswers || v.Row >= VIPAnswers && total >= v.Row) && v.Failed() < 2
 }
 
-// hits counts the answers of each control-plane host to handshakes of each size.
-func (v *VIP) hits() map[int]int {
+// Answers counts the answers of each control-plane host to handshakes of each size.
+func (v *VIP) Answers() map[int]int {
 	all := maps.Clone(v.Hits)
 	if all == nil {
 		all = map[int]int{}
@@ -187,84 +64,115 @@ func (v *VIP) hits() map[int]int {
 	return all
 }
 
-// use exchanges data on the connection if that is still to test for its host. Otherwise it holds the
-// connection.
-func (t *vipTest) use(ctx context.Context, g greeting) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	done := t.transfers[g.from]
-	if !t.running[g.from] && !done.settled() {
-		if done == nil {
-			done = &Transfer{To: g.from}
-			t.transfers[g.from] = done
-		}
-		t.running[g.from] = true
-		t.wait.Go(func() {
-			r := t.transfer(ctx, g.conn)
-			t.mu.Lock()
-			defer t.mu.Unlock()
-			done.add(r)
-			t.running[g.from] = false
-		})
-		return
-	}
-	t.held = append(t.held, g.conn)
-	if len(t.held) > vipHeld {
-		t.held[0].Close()
-		t.held = t.held[1:]
-	}
-}
-
-// complete reports whether every control-plane host has answered twice and exchanged data. A host
-// with the address reaches only itself.
-func (t *vipTest) complete() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.doubtful() {
-		return false
-	}
-	for i, h := range t.plan.Hosts {
-		switch {
-		case t.vip.Own && i != t.plan.Self, !h.ControlPlane:
-		case t.vip.Hits[i] < 2, !t.transfers[i].settled():
-			return false
-		}
-	}
-	return true
-}
-
-// doubtful reports whether a failure happened once, and may be repeated.
-func (t *vipTest) doubtful() bool {
-	return len(t.vip.hits()) > 0 && t.vip.failed() == 1 && t.since < vipAnswers ||
-		len(t.vip.Hits) == 0 && len(t.vip.Small) > 0 && !t.vip.needsSmall()
-}
-
-// needsSmall reports whether only small handshakes have a reply.
-func (v *VIP) needsSmall() bool {
+// NeedsSmall reports whether only small handshakes have a reply.
+func (v *VIP) NeedsSmall() bool {
 	return len(v.Hits) == 0 && len(v.Small) > 0 && v.Failures[NoHandshake] >= vipLarge
 }
 
-// failed is the number of failed connections.
-func (v *VIP) failed() (count int) {
+// Failed is the number of failed connections.
+func (v *VIP) Failed() (count int) {
 	for _, n := range v.Failures {
 		count += n
 	}
 	return count
 }
 
-// soon reports whether only a few more answers, or a repeated exchange of data, complete the result.
-// On a busy host the time limit can come first.
-func (t *vipTest) soon() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.doubtful() {
-		return true
-	}
-	hits := t.vip.hits()
-	for to, n := range hits {
-		if len(hits) == 1 && n < vipAnswers || !t.transfers[to].settled() {
-			return true
-		}
-	}
-	return false
+// Results of connections to the load balancer that no agent answers.
+const (
+	// OtherCertificate is the certificate of another service: the load balancer terminates TLS, or
+	// the address belongs to another service.
+	OtherCertificate Result = "other certificate"
+	// TerminatesTLS is a request in TLS with another certificate that arrives at a control-plane host.
+	TerminatesTLS Result = "terminates TLS"
+	// WithoutTLS is an answer to a TLS handshake that is not TLS, such as an HTTP error.
+	WithoutTLS Result = "answer without TLS"
+	// NoHandshake is an open connection without a reply to the handshake.
+	NoHandshake Result = "no reply to TLS"
+)
+
+// TransferSize goes each way after the handshake, in bytes. A connection through the load balancer has two
+// legs: a leg that loses full-size packets passes the small ones.
+const TransferSize = 64 << 10
+
+// transferTries is the number of failures that is a result: one can be a busy host.
+const transferTries = 2
+
+// Transfer counts the exchanges of data with a control-plane host through the load balancer.
+type Transfer struct {
+	To     int `json:"to"`
+	Tried  int `json:"tried"`
+	Failed int `json:"failed,omitempty"`
+	// Sending counts the failures in which this host's data did not arrive. In the other ones the
+	// answer did not arrive.
+	Sending int `json:"sending,omitempty"`
+	// Unacked counts the failures in which the next end of the connection did not acknowledge this
+	// host's data.
+	Unacked int `json:"unacked,omitempty"`
+}
+
+// Settled reports whether the exchanges have a result.
+func (t *Transfer) Settled() bool {
+	return t != nil && (t.Failed < t.Tried || t.Failed >= transferTries)
+}
+
+// stalls reports whether data does not pass to a host. Handshakes without a reply repeat one failure.
+func (v *VIP) stalls(t Transfer) bool {
+	enough := t.Failed >= transferTries || t.Failed > 0 && v.Failures[NoHandshake] >= transferTries
+	return enough && t.Failed == t.Tried
+}
+
+// Stall is an exchange of data that did not complete, for the host behind the load balancer.
+type Stall struct {
+	From     int `json:"from"`
+	Received int `json:"received"` // bytes, of transferSize
+	// Unacked is true if the next end of the connection did not acknowledge this host's answer.
+	Unacked bool `json:"unacked,omitempty"`
+}
+
+// Idle is the result of the test with an idle connection through the load balancer.
+type Idle struct {
+	For    Seconds `json:"for"`
+	Result Result  `json:"result"` // Answered if the load balancer kept it
+	// Ended is true if the other end closed it; otherwise it was dropped silently.
+	Ended bool `json:"ended,omitempty"`
+	To    int  `json:"to"` // the host behind the load balancer
+	// Unacked is true if the next end of the connection did not acknowledge the request after the
+	// idle time.
+	Unacked bool `json:"unacked,omitempty"`
+}
+
+// IdleServer is an idle connection for the host behind the load balancer.
+type IdleServer struct {
+	From  int     `json:"from"`
+	For   Seconds `json:"for"`             // until it ended, or the request arrived
+	Ended bool    `json:"ended,omitempty"` // by the other end
+	Asked bool    `json:"asked,omitempty"` // the request arrived
+}
+
+// With direct server return, every host behind the load balancer has its address, usually on the
+// loopback interface, and replies to clients directly. Only the load balancer may answer ARP
+// requests for the address. Linux answers them for all addresses of a host, unless arp_ignore is set.
+
+// LocalVIP is the load balancer's address on an interface of a host.
+type LocalVIP struct {
+	Address   netip.Addr `json:"address"`
+	Interface string     `json:"interface"`
+	// Direct is true if the interface is not part of a network, as with direct server return.
+	Direct bool `json:"direct,omitempty"`
+	// ARPIgnore and ARPAnnounce apply to the interface with the host's own address.
+	ARPIgnore   int `json:"arpIgnore"`
+	ARPAnnounce int `json:"arpAnnounce"`
+}
+
+// Behind is the view of a control-plane host behind the load balancer.
+type Behind struct {
+	// Checks counts the connections without a message from addresses of no host of the plan, such as
+	// health checks.
+	Checks map[netip.Addr]int `json:"checks,omitempty"`
+	// Proxy counts the connections of hosts of the plan that began with a header of the PROXY
+	// protocol, by its version.
+	Proxy map[string]int `json:"proxy,omitempty"`
+	// Stalled are the exchanges of data that did not complete, and Idle the idle connections.
+	Stalled []Stall      `json:"stalled,omitempty"`
+	Idle    []IdleServer `json:"idle,omitempty"`
 }

@@ -1,0 +1,67 @@
+package agent
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"airgap.dev/airgap/preflight/netprobe"
+)
+
+// manyPeers is the number of peers above which a host sends shorter trains and streams, for the time
+// of a measurement between a hundred hosts.
+const manyPeers = 16
+
+func (p hostPlan) many() bool { return len(p.Peers(p.Self)) > manyPeers }
+
+// tryPaths measures the paths to peers after the tests of ports, so that the two do not disturb
+// each other.
+func (a *agent) tryPaths(ctx context.Context, to int) {
+	s := a.openSession(ctx, to)
+	if s == nil {
+		return // no agent answers: the results of the ports report it
+	}
+	defer s.conn.Close()
+	p := netprobe.Path{From: a.plan.Self, To: to}
+	p.Latency = s.latency()
+	var both sync.WaitGroup
+	var handshake time.Duration
+	both.Go(func() { p.TCP, handshake = s.flows(ctx) })
+	both.Go(func() { s.trains(ctx, &p) })
+	both.Wait()
+	if p.Latency != nil {
+		p.Latency.Handshake = handshake
+	}
+	p.Streams = s.streams(ctx)
+	a.report.measured(p)
+}
+
+func (r *record) measured(p netprobe.Path) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Paths = append(r.Paths, p)
+}
+
+// conversations returns the TCP ports of a host on which its agent answers. Without one it returns
+// the ports without a reply: a lost flow is not a closed port.
+func (r *record) conversations(to int) (ports []int, answered bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var silent []int
+	for _, a := range r.Attempts {
+		switch {
+		case a.To != to || a.Kind != netprobe.TCP:
+		case a.Result == netprobe.Answered:
+			ports = append(ports, a.Port)
+		case a.Result == netprobe.NoReply:
+			silent = append(silent, a.Port)
+		}
+	}
+	slices.Sort(ports)
+	slices.Sort(silent)
+	if len(ports) == 0 {
+		return silent, false
+	}
+	return ports, true
+}
