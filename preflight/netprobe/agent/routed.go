@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/mdlayher/packet"
@@ -39,6 +40,9 @@ func (p hostPlan) pod(host int) (netip.Addr, bool) {
 type sender struct {
 	ifi  *net.Interface
 	conn *packet.Conn
+
+	mu        sync.Mutex
+	neighbors map[netip.Addr]net.HardwareAddr // MAC addresses from the kernel's ARP table
 }
 
 // listenRouted opens the socket that sends packets with pod addresses. The sniffer receives them.
@@ -55,7 +59,7 @@ func (a *agent) listenRouted(ctx context.Context, ifi *net.Interface) {
 		a.report.listenFailed(netprobe.ListenError{Kind: netprobe.Routed, Layer: netprobe.AtInterface, Why: reason(err)})
 		return
 	}
-	a.sender = &sender{ifi, conn}
+	a.sender = &sender{ifi: ifi, conn: conn}
 	a.background(ctx, func(ctx context.Context) {
 		<-ctx.Done()
 		conn.Close()
@@ -83,7 +87,7 @@ func (a *agent) sendRouted(ctx context.Context, to int) {
 }
 
 func (s *sender) send(ctx context.Context, b []byte, to netip.Addr) error {
-	hardware, err := neighbor(ctx, s.ifi, to)
+	hardware, err := s.neighbor(ctx, to)
 	if err != nil {
 		return err
 	}
@@ -96,18 +100,38 @@ func (s *sender) send(ctx context.Context, b []byte, to netip.Addr) error {
 	return nil
 }
 
-// neighbor is the MAC address of a host in the same network, from the kernel's ARP table.
-func neighbor(ctx context.Context, ifi *net.Interface, of netip.Addr) (net.HardwareAddr, error) {
+// neighbor waits for the MAC address of a host in the same network.
+func (s *sender) neighbor(ctx context.Context, of netip.Addr) (net.HardwareAddr, error) {
 	for began := time.Now(); time.Since(began) < neighborWait && ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
-		all, err := netlink.NeighList(ifi.Index, netlink.FAMILY_V4)
-		if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
-			return nil, fmt.Errorf("list the neighbors on %s: %w", ifi.Name, err)
-		}
-		for _, n := range all {
-			if address, ok := netip.AddrFromSlice(n.IP.To4()); ok && address == of && len(n.HardwareAddr) > 0 && n.State&netlink.NUD_FAILED == 0 {
-				return n.HardwareAddr, nil
-			}
+		if hardware, err := s.resolved(of); err != nil || hardware != nil {
+			return hardware, err
 		}
 	}
 	return nil, errors.New("the host sends no ARP reply")
+}
+
+// resolved returns nil for an unknown host. Each reading of the kernel's ARP table serves all hosts in it,
+// because the table can be long.
+func (s *sender) resolved(of netip.Addr) (net.HardwareAddr, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if hardware, known := s.neighbors[of]; known {
+		return hardware, nil
+	}
+	err := s.readNeighbors()
+	return s.neighbors[of], err
+}
+
+func (s *sender) readNeighbors() error {
+	all, err := netlink.NeighList(s.ifi.Index, netlink.FAMILY_V4)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return fmt.Errorf("list the neighbors on %s: %w", s.ifi.Name, err)
+	}
+	s.neighbors = map[netip.Addr]net.HardwareAddr{}
+	for _, n := range all {
+		if address, ok := netip.AddrFromSlice(n.IP.To4()); ok && len(n.HardwareAddr) > 0 && n.State&netlink.NUD_FAILED == 0 {
+			s.neighbors[address] = n.HardwareAddr
+		}
+	}
+	return nil
 }
