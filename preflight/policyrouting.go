@@ -78,7 +78,7 @@ func takesPods(r facts.Rule, pods []usedRange, own netip.Prefix) bool {
 	switch {
 	case r.Table == "main" || r.Other != "" || r.To.IsValid() && !reaches(r.To):
 		return false
-	case r.From.IsValid() && !reaches(r.From) && !(own.IsValid() && r.From.Contains(own.Addr())):
+	case r.From.IsValid() && !reaches(r.From) && (!own.IsValid() || !r.From.Contains(own.Addr())):
 		return false
 	}
 	return slices.ContainsFunc(r.Routes, reaches) || slices.Contains([]string{"unreachable", "blackhole", "prohibit"}, r.Table)

@@ -46,6 +46,7 @@ const (
 	ControlPlanes HostSet = "control-plane"
 )
 
+// Includes reports whether the host is in the set.
 func (s HostSet) Includes(h Host) bool { return s == All || h.ControlPlane }
 
 // Plan is the input of every agent. Only Self differs between hosts.

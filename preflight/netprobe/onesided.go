@@ -1,7 +1,5 @@
 package netprobe
 
-import ()
-
 // OneSided: a stateful firewall on the way of one direction drops the answers to connections that it
 // did not see begin. In the other direction it sees the beginning, but not the answer, and drops the
 // data behind the handshake (RFC 9293, section 3.5: it needs all three steps).

@@ -30,19 +30,19 @@ func TestIdle(t *testing.T) {
 	}{
 		"keeps": {forward, ""},
 		"closes": {func(conn, back net.Conn) {
-			copyUntil(conn, back, time.Second)
+			copyUntilIdle(conn, back)
 		}, "the load balancer closes connections of these hosts after 1 s without traffic: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
 		"drops": {func(conn, back net.Conn) {
-			copyUntil(conn, back, time.Second)
+			copyUntilIdle(conn, back)
 			_, _ = io.Copy(io.Discard, conn)
 		}, "the load balancer silently drops connections of these hosts within 2 s without traffic, first on the side of the control-plane hosts: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
 		"closes the client's side": {func(conn, back net.Conn) {
-			copyUntil(conn, back, time.Second)
+			copyUntilIdle(conn, back)
 			conn.Close()
 			_, _ = io.Copy(io.Discard, back)
 		}, "the load balancer closes connections of these hosts after 1 s without traffic, first on the side of the clients: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
 		"closes the server's side": {func(conn, back net.Conn) {
-			copyUntil(conn, back, time.Second)
+			copyUntilIdle(conn, back)
 			back.Close()
 			_, _ = io.Copy(io.Discard, conn)
 		}, "the load balancer silently drops connections of these hosts within 2 s without traffic, first on the side of the control-plane hosts: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
@@ -65,8 +65,9 @@ func TestIdle(t *testing.T) {
 	}
 }
 
-// copyUntil copies data in both directions until the connection is idle for the given time.
-func copyUntil(a, b net.Conn, idle time.Duration) {
+// copyUntilIdle copies data in both directions until the connection is idle for a second.
+func copyUntilIdle(a, b net.Conn) {
+	const idle = time.Second
 	last := time.Now().Add(idle)
 	var mu sync.Mutex
 	one := func(to, from net.Conn) {

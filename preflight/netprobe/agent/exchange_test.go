@@ -42,7 +42,7 @@ func (n *network) device(t *testing.T, from, to, port int, answer func(conn net.
 	n.run("", "ip", "-n", n.space(-1), "address", "replace", "10.99.255.254/16", "dev", "br0")
 	n.run(text, "ip", "netns", "exec", n.space(-1), "nft", "-f", "-")
 	dial := func() (conn net.Conn, err error) {
-		inside(t, n, -1, func() (err error) { conn, err = net.DialTimeout("tcp4", target, time.Second); return err })
+		inside(t, n, -1, func() error { conn, err = net.DialTimeout("tcp4", target, time.Second); return err })
 		return conn, err
 	}
 	go func() {

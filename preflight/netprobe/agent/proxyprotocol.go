@@ -36,8 +36,8 @@ func skipProxy(r *bufio.Reader) (string, error) {
 	}
 	switch first[0] {
 	case proxyV1[0]:
-		start, err := r.Peek(len(proxyV1))
-		if err != nil || string(start) != proxyV1 {
+		start, _ := r.Peek(len(proxyV1)) // fewer bytes are from another program, too
+		if string(start) != proxyV1 {
 			return "", nil // another program
 		}
 		for length := len(proxyV1); length <= proxyV1Length; length++ {
@@ -51,8 +51,8 @@ func skipProxy(r *bufio.Reader) (string, error) {
 			}
 		}
 	case proxyV2[0]:
-		header, err := r.Peek(proxyV2Length)
-		if err != nil || string(header[:len(proxyV2)]) != proxyV2 {
+		header, _ := r.Peek(proxyV2Length)
+		if len(header) < proxyV2Length || string(header[:len(proxyV2)]) != proxyV2 {
 			return "", nil
 		}
 		length := int(binary.BigEndian.Uint16(header[proxyV2Length-2:]))
