@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -87,8 +88,8 @@ func NewRacks(ctx context.Context, plan Plan, dir string) (*Racks, error) {
 // Close ends the programs and removes the namespaces.
 func (r *Racks) Close() error {
 	var errs []error
-	for i := len(r.ends) - 1; i >= 0; i-- {
-		errs = append(errs, r.ends[i]())
+	for _, end := range slices.Backward(r.ends) {
+		errs = append(errs, end())
 	}
 	for _, space := range r.spaces {
 		errs = append(errs, deleteNS(context.Background(), r.space(space)))

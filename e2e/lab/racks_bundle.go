@@ -69,16 +69,16 @@ func (r *Racks) writeBundle() error {
 		return err
 	}
 	files := map[string][]byte{"bundle.json": index, "bundle.tar.000": part.Bytes(), bundleKey: pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public})}
-	sums := ""
+	var sums strings.Builder
 	for _, name := range []string{bundleKey, "bundle.json", "bundle.tar.000"} {
-		sums += fmt.Sprintf("%x  %s\n", sha256.Sum256(files[name]), name)
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(files[name]), name)
 	}
-	digest := sha256.Sum256([]byte(sums))
+	digest := sha256.Sum256([]byte(sums.String()))
 	signature, err := ecdsa.SignASN1(rand.Reader, key, digest[:])
 	if err != nil {
 		return err
 	}
-	files["SHA256SUMS"], files["SHA256SUMS.sig"] = []byte(sums), signature
+	files["SHA256SUMS"], files["SHA256SUMS.sig"] = []byte(sums.String()), signature
 	errs := []error{os.MkdirAll(r.bundled, 0o755)}
 	for name, data := range files {
 		errs = append(errs, os.WriteFile(filepath.Join(r.bundled, name), data, 0o644))

@@ -8,8 +8,8 @@ func balancerFaults() []Fault {
 		return Fault{Name: "load balancer: " + name, On: ha, Make: []change{balance(p)}, Says: says}
 	}
 	says := func(status, what string) Finding { return Finding{Status: status, Owner: "balancer", What: what} }
-	onRouter := func(name string, says Finding, make ...change) Fault {
-		return Fault{Name: "load balancer: " + name, On: ha, Make: make, Says: []Finding{says}}
+	onRouter := func(name string, says Finding, changes ...change) Fault {
+		return Fault{Name: "load balancer: " + name, On: ha, Make: changes, Says: []Finding{says}}
 	}
 	return []Fault{
 		onRouter("none", says(stops, `balancer does not answer`)),
@@ -52,20 +52,20 @@ func directReturn(ignore, announce int) []change {
 	}
 }
 `, "nft", "-f", "-"),
-		onAll(3, func(node int) change {
+		onHosts(func(node int) change {
 			return sysctl(lab.Node(node), sprintf("net.ipv4.conf.all.arp_ignore=%d", ignore), sprintf("net.ipv4.conf.all.arp_announce=%d", announce))
 		}),
-		onAll(3, func(node int) change { return ip(lab.Node(node), "addr add $vip/32 dev lo") }),
+		onHosts(func(node int) change { return ip(lab.Node(node), "addr add $vip/32 dev lo") }),
 	}
 }
 
 // nameFaults are about name servers, which each host asks.
 func nameFaults() []Fault {
 	resolv := func(lines string) change {
-		return onAll(3, func(node int) change { return write(node, lab.ResolvConf, lines) })
+		return onHosts(func(node int) change { return write(node, lab.ResolvConf, lines) })
 	}
-	fault := func(name, what, where string, make ...change) Fault {
-		return Fault{Name: name, Check: "name-servers", Make: make, Says: []Finding{{Status: warns, Owner: "dns", What: what, Where: where}}}
+	fault := func(name, what, where string, changes ...change) Fault {
+		return Fault{Name: name, Check: "name-servers", Make: changes, Says: []Finding{{Status: warns, Owner: "dns", What: what, Where: where}}}
 	}
 	const shut = "table ip shut {\n\tchain c {\n\t\ttype filter hook input priority 0;\n\t\tip saddr $node2 tcp dport 53 drop\n\t}\n}\n"
 	return []Fault{

@@ -70,10 +70,10 @@ func write(node int, file, text string) change {
 	return func(_ context.Context, r *lab.Racks) error { return r.Write(lab.Node(node), file, text) }
 }
 
-// onAll makes the same change on the hosts 1 to n.
-func onAll(n int, do func(node int) change) change {
+// onHosts makes the same change on the first three hosts.
+func onHosts(do func(node int) change) change {
 	return func(ctx context.Context, r *lab.Racks) error {
-		for i := 1; i <= n; i++ {
+		for i := 1; i <= 3; i++ {
 			if err := do(i)(ctx, r); err != nil {
 				return err
 			}
@@ -170,7 +170,8 @@ func (p *proxy) defaults(r *lab.Racks) {
 }
 
 func (p *proxy) config(r *lab.Racks) string {
-	text := fmt.Sprintf(`defaults
+	var text strings.Builder
+	fmt.Fprintf(&text, `defaults
   mode tcp
   timeout connect 2s
   timeout client %s
@@ -182,7 +183,7 @@ backend api
   balance %s
 `, p.client, p.server, p.listen, p.bind, p.by)
 	for _, i := range p.members {
-		text += fmt.Sprintf("  server %s %s:%d %s %s\n", lab.Node(i), r.Addr(i), p.port, p.checks, p.to)
+		fmt.Fprintf(&text, "  server %s %s:%d %s %s\n", lab.Node(i), r.Addr(i), p.port, p.checks, p.to)
 	}
-	return text
+	return text.String()
 }

@@ -60,12 +60,6 @@ func (f Finding) at(hosts ...int) Finding {
 	return f
 }
 
-// both matches the way between two hosts in both directions.
-func (f Finding) both(a, b int) Finding {
-	f.Where = fmt.Sprintf("(%s.*%s|between all hosts)", way(min(a, b), max(a, b)), way(max(a, b), min(a, b)))
-	return f
-}
-
 func way(sender, receiver int) string {
 	return fmt.Sprintf(`from [^;]*%s [^;]* to [^;]*%s `, lab.Node(sender), lab.Node(receiver))
 }

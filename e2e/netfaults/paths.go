@@ -88,7 +88,7 @@ func sizeFaults() []Fault {
 // small adds rules for sizes. The hosts send TCP in packets, not in the larger pieces that a network
 // card divides into packets.
 func small(rules ...string) []change {
-	return []change{onAll(3, func(node int) change { return ip(lab.Node(node), "link set eth0 gso_max_segs 1") }), forward(rules...)}
+	return []change{onHosts(func(node int) change { return ip(lab.Node(node), "link set eth0 gso_max_segs 1") }), forward(rules...)}
 }
 
 // shareFaults are about a share of the packets or flows.

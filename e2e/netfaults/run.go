@@ -84,13 +84,12 @@ func (f Fault) report(log io.Writer, m *lab.Measurement, err error) error {
 	if m != nil {
 		took, words = m.Took, said(m)
 	}
-	switch missing := []Finding(nil); {
+	switch {
 	case err != nil:
 	case len(f.Says) == 0 && len(words) > 0:
 		err = errors.New("a network without a fault has findings")
 	default:
-		missing = f.missing(m)
-		for _, want := range missing {
+		for _, want := range f.missing(m) {
 			err = errors.Join(err, fmt.Errorf("no finding %q %q of the team %q with the status %s", want.What, want.Where, want.Owner, want.Status))
 		}
 	}
