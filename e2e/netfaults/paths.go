@@ -31,7 +31,7 @@ func portFaults() []Fault {
 		{Name: "SYN+ACK is lost on the way back", Make: []change{forward("ip saddr $node3 ip daddr $node2 tcp sport 10250 tcp flags & (syn|ack) == syn|ack drop")},
 			Says: []Finding{Finding{Status: stops, Owner: "network", What: `TCP 10250.*(answer|reply|replies|SYN)`}.from(2, 3)}},
 		{Name: "a stateful firewall is only on the way back", On: twoPaths, Make: asymmetric(),
-			Says: []Finding{Finding{Status: stops, Owner: "network", What: `TCP 10250.*(answer|reply|replies|SYN)`, Where: way(2, 3)}}},
+			Says: []Finding{{Status: stops, Owner: "network", What: `TCP 10250.*(answer|reply|replies|SYN)`, Where: way(2, 3)}}},
 		{Name: "replies by UDP are lost", Make: []change{forward("ip saddr $node3 ip daddr $node2 udp sport { 6081, 8472, 4789 } drop")},
 			Says: []Finding{{Status: notes, Owner: "network", What: `UDP 6081.*(answer|reply|replies)`, Where: way(2, 3)}}},
 		{Name: "protocol 4 is dropped", Make: []change{forward("ip protocol 4 drop")},
