@@ -22,6 +22,7 @@ var sites = map[string]string{
 	"driver of the site":  "gpu: {source: host}\n",
 	"Calico":              "network: {plugin: calico}\n",
 	"unchanged firewalld": "hostSettings: {swap: disable, firewalld: leave}\n",
+	"tunnel checksums":    "hostSettings: {tunnelChecksum: software}\n",
 }
 
 // TestResetKnowsEveryStep: reset undoes all steps of install and join in their order, for any airgap.yaml. A
