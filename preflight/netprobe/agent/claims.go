@@ -38,7 +38,7 @@ func (a *agent) tryClaims(ctx context.Context) {
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	addresses := []netip.Addr{a.plan.Own().Address}
-	if vip, known := a.plan.vipAddress(); known && network.Contains(vip) && (a.vip == nil || !a.vip.Own && a.vip.Local == nil) {
+	if vip, known := a.plan.foreignIn(network, a.endpoint); known && !a.vip.Own && a.vip.Local == nil {
 		addresses = append(addresses, vip)
 	}
 	ours := hardware()
@@ -69,15 +69,16 @@ func (a *agent) readClaims(conn *packet.Conn, own net.HardwareAddr, ours []net.H
 	}
 }
 
-// vipAddress is the load balancer's address, if the plan has neither a name for it nor a host with it.
-func (p hostPlan) vipAddress() (netip.Addr, bool) {
-	host, _, err := net.SplitHostPort(p.VIP)
-	if err != nil {
+// foreignIn returns an address of the load balancer in a network that is not the address of a host.
+func (p hostPlan) foreignIn(network netip.Prefix, endpoint []netip.Addr) (netip.Addr, bool) {
+	i := slices.IndexFunc(endpoint, func(a netip.Addr) bool {
+		_, isHost := p.ByAddress(a)
+		return network.Contains(a) && !isHost
+	})
+	if i < 0 {
 		return netip.Addr{}, false
 	}
-	address, err := netip.ParseAddr(host)
-	_, isHost := p.ByAddress(address)
-	return address, err == nil && address.Is4() && !isHost
+	return endpoint[i], true
 }
 
 // hardware are the MAC addresses of all interfaces of this host. The kernel answers on each of them

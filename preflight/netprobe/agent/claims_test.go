@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -40,6 +42,24 @@ func TestDuplicateAddress(t *testing.T) {
 	text := fmt.Sprint(m.Findings(netprobe.Needs{}))
 	assert.Contains(t, text, "{fail duplicates network another device, "+mac+", also has the address 10.99.0.1 of ")
 	assert.NotContains(t, text, "10.99.0.2 of ")
+}
+
+// TestNamedBalancer: the hosts look for other devices with the address of the endpoint's name.
+func TestNamedBalancer(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 2)
+	dir := filepath.Join("/etc/netns", n.space(0))
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "hosts"), []byte("10.99.0.77 api.test\n"), 0o644))
+	mac := n.intruder("10.99.0.77")
+	plan := n.plan()
+	plan.VXLAN, plan.VIP, plan.Patience = nil, "api.test:6443", 1
+	m := n.matrix(plan)
+	require.Len(t, m.Claims, 1)
+	assert.Equal(t, 0, m.Claims[0].Host)
+	assert.Equal(t, mac, m.Claims[0].MAC)
+	assert.Equal(t, "10.99.0.77", m.Claims[0].Address.String())
 }
 
 // TestSecondCard: a host with two cards in one network answers its own probes.

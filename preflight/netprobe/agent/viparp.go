@@ -55,9 +55,9 @@ func (a *agent) resolveVIP(ctx context.Context) {
 	all, _ := net.DefaultResolver.LookupNetIP(asked, "ip", host)
 	for _, address := range all {
 		switch {
-		case address.Unmap().Is4():
+		case address.Unmap().Is4() && len(a.endpoint) < maxOwners:
 			a.endpoint = append(a.endpoint, address.Unmap())
-		case len(a.vip.IPv6) < maxOwners:
+		case !address.Unmap().Is4() && len(a.vip.IPv6) < maxOwners:
 			a.vip.IPv6 = append(a.vip.IPv6, address)
 		}
 	}
