@@ -103,6 +103,7 @@ func without() map[string][]removal {
 			removal{"no link", func(w *healthyCluster) { w.reports["w1"].Links[0].Name = "ens3" }}, removal{"no names", func(w *healthyCluster) { w.options.PodLinks = nil }}),
 		"kube-proxy-mode": reportOfW1("proxyMode"), "node-reports": append(reportOfW1(), unknownPart("w1", "packages")), "units": reportOfW1("units"),
 		"programs": reportOfW1("programs"), "cgroups": reportOfW1("cgroup"), "sysctls": append(reportOfW1(), unknownPart("w1", "sysctls")),
+		"host-links":   reportOfW1("hostLinks"),
 		"host-network": reportOfW1("network"), "next-boot": reportOfW1("nextBoot"), "packages": reportOfW1("packages"), "pinned-images": reportOfW1("images"), "registry-reach": reportOfW1("registries"),
 		"gpus": append(reportOfW1("gpu"), removal{"no GPUs at all", func(w *healthyCluster) {
 			clearPart(w.reports["w1"], "gpu")

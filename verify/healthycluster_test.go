@@ -89,7 +89,7 @@ func (w *healthyCluster) host(name string) {
 	w.reports[name] = &nodereport.Report{
 		Heartbeat: metav1.NewMicroTime(time.Now().Add(-time.Second)), Program: "1.0.0", Programs: &nodereport.Programs{Installed: "1.0.0"},
 		Units: []nodereport.Unit{{Name: "kubelet.service", State: "active"}}, Cgroup: &nodereport.Cgroup{Runtime: "systemd",
-			Kubelet: "systemd"}, ProxyMode: "nftables", Network: &nodereport.HostNetwork{Address: "10.0.0.1", Link: "ens3"}, NextBoot: &nodereport.NextBoot{},
+			Kubelet: "systemd"}, ProxyMode: "nftables", Network: &nodereport.HostNetwork{Address: "10.0.0.1", Link: "ens3"}, NextBoot: &nodereport.NextBoot{}, HostLinks: &nodereport.HostLinks{},
 		Images: &nodereport.Images{}, Packages: &nodereport.Packages{}, Links: []nodereport.Link{{Name: "flannel.1", MTU: 1450}},
 		Registries: []nodereport.Registry{{Address: "10.0.0.1:5000"}}, Clock: &nodereport.Clock{Synchronized: true},
 		Disks:        []nodereport.Disk{{Path: "/", Uses: []string{"/var"}, Size: 100, Free: 50}},

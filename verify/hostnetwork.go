@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/verify/hostlinks"
 	"airgap.dev/airgap/verify/nodereport"
 	"airgap.dev/airgap/verify/result"
 )
@@ -19,6 +20,11 @@ func hostNetwork() rule {
 		}
 		return findings
 	})
+}
+
+func hostLinks() rule {
+	links := part{name: "hostLinks", in: func(r nodereport.Report) bool { return r.HostLinks != nil }, newer: true}
+	return reported("host-links", "Links, bonds and connection tracking of the hosts work without losses", links, hostlinks.Judge)
 }
 
 func addressFindings(n nodereport.HostNetwork) []Finding {

@@ -45,3 +45,9 @@ func TestHostNetwork(t *testing.T) {
 		})
 	}
 }
+
+func TestHostLinks(t *testing.T) {
+	links := &nodereport.HostLinks{Bonds: []nodereport.Bond{{Name: "bond0", Members: []nodereport.BondMember{{Name: "eth0", Up: true}, {Name: "eth1"}}}}}
+	v := seen(t, node("w1", corev1.ConditionTrue), report(t, "w1", nodereport.Report{HostLinks: links}))
+	wantSaw(t, hostLinks().judge(v), Finding{Object: "Node w1, bond0", Saw: "member eth1 is down: 1 of 2 members work, so the next failure stops the network of the node"})
+}

@@ -51,7 +51,7 @@ func rules(o Options, images *imagecache.Cache, probes []*probed) []rule {
 		terminating(judged).expecting(somePods("in the checked namespaces", judged)),
 		dns(), dataPlane(), noIPIP(), podNetworkMTU(o.PodLinks), proxyMode(o.ProxyMode),
 		webhooks(judged), apiServicesAnswer(judged), joinTokens(),
-		reportsFresh(), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), hostNetwork(), nextBoot(), packagesUnchanged(), imagesPinned(), registriesReached(), gpus(),
+		reportsFresh(), unitsRun(), programsRun(), cgroupsAgree(), sysctlsStay(), hostNetwork(), hostLinks(), nextBoot(), packagesUnchanged(), imagesPinned(), registriesReached(), gpus(),
 	}
 	if o.ImageExists != nil {
 		list = append(list, runningImages(images.Look))

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/runtime"
@@ -42,6 +44,19 @@ func (s Settings) network(ctx context.Context, m kubeadm.Machine) (*nodereport.H
 		found.DNSPods = append(found.DNSPods, nodereport.DNSPod{Name: p.Name, NameServers: p.NameServers})
 	}
 	return found, err
+}
+
+// hostLinksPart remembers the counters of the last intervals while the program runs.
+func (s Settings) hostLinksPart(h host.Host) nodereport.Part {
+	var history nodereport.LinkHistory
+	return part("hostLinks", soon, brief, func(_ context.Context, r *nodereport.Report) error {
+		link, err := nodereport.InterfaceWith(s.Address)
+		if err != nil {
+			return fmt.Errorf("find the interface with %s: %w", s.Address, err)
+		}
+		r.HostLinks = history.Read(h.FS(), link, time.Now())
+		return nil
+	})
 }
 
 // kubeletResolvConf is the file from which the kubelet copies the name servers of pods like CoreDNS.

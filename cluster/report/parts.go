@@ -86,7 +86,7 @@ func (s Settings) parts(m kubeadm.Machine) []nodereport.Part {
 		return err
 	}))
 	if s.Address != "" {
-		parts = append(parts, part("network", sometimes, slow, func(ctx context.Context, r *report) (err error) { r.Network, err = s.network(ctx, m); return err }))
+		parts = append(parts, part("network", sometimes, slow, func(ctx context.Context, r *report) (err error) { r.Network, err = s.network(ctx, m); return err }), s.hostLinksPart(h))
 	}
 	if s.NextBoot != nil {
 		parts = append(parts, s.nextBootPart(h))

@@ -15,9 +15,10 @@ func nodeReportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "node-report", Short: "Report the state of this host to the cluster", Hidden: true, Args: noArgs,
 		Long: `Observe the state that only this host knows: the effective settings of container runtime
-and kubelet, pinned images, packages, links, kernel parameters, registries, clock,
-certificates, free space, etcd, the API server, GPUs. Write it to the NodeReport of this
-node, with the identity of the kubelet, until the command is stopped.
+and kubelet, pinned images, packages, links with their bonds and errors, connection
+tracking, kernel parameters, registries, clock, certificates, free space, etcd, the API
+server, GPUs. Write it to the NodeReport of this node, with the identity of the kubelet,
+until the command is stopped.
 
 airgap-node-report.service runs this command on every host. kubectl get nodereports shows
 the reports.

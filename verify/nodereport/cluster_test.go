@@ -101,6 +101,7 @@ func full() Report {
 			Address: "10.0.0.21", Link: "ens192", DHCP: "10.0.0.21 on ens192 expires", Firewall: &Firewall{Running: true, Opened: true, Missing: []string{"runtime, zone public: x"}},
 			NameServers: []string{"10.0.0.1"}, DNSPods: []DNSPod{{Name: "coredns-1", NameServers: []string{"10.0.0.2"}}},
 		},
+		HostLinks:    fullLinks(),
 		NextBoot:     &NextBoot{[]BootProblem{{"swap", "off now; the next boot turns on /dev/sdb (/etc/fstab line 4)", "no active swap", "remove the line"}}},
 		Images:       &Images{[]string{"a"}, []string{"b"}},
 		Packages:     &Packages{[]string{"S.5....T.  /usr/bin/kubelet"}, []string{"kubelet-0:1-1.x86_64"}},
@@ -117,6 +118,15 @@ func full() Report {
 			&ExpectedGPUs{"580", 8}, []Offer{{"nvidia.com/gpu", 8}},
 		},
 		Unknown: []Unknown{{"packages", "r"}},
+	}
+}
+
+func fullLinks() *HostLinks {
+	grown := LinkCounters{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
+	return &HostLinks{
+		Interfaces: []Interface{{"eth0", 25000, "full", "up", []LinkCounters{grown, grown}}},
+		Bonds:      []Bond{{"bond0", "802.3ad", "eth0", []BondMember{{"eth0", true, true}}, []string{"eth1"}}},
+		Conntrack:  &Conntrack{1000, 262144, []ConntrackCounters{{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5}}},
 	}
 }
 
@@ -284,6 +294,11 @@ func TestWriter(t *testing.T) {
 	moved.ErrorMillis++
 	report.Clock = &moved
 	expect("a value that always changes", turn(interval), false)
+	report.HostLinks = fullLinks()
+	report.HostLinks.Interfaces[0].Grown[0].Received, report.HostLinks.Conntrack.Count = 99, 99
+	expect("the counters of links", turn(interval), false)
+	report.HostLinks.Bonds[0].Members[0].Up = false
+	expect("a member of a bond is down", turn(interval), true)
 	gpu, library := *report.GPU, *report.GPU.NVML
 	library.GPUs = []GPUDevice{{3, "GPU-1", "0000:17:00.0", 61, 86, 91, 612, 700}}
 	gpu.NVML, report.GPU = &library, &gpu

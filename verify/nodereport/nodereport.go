@@ -1,7 +1,7 @@
 // Package nodereport collects the state that can only be read on a host, and writes it to the
 // cluster as one NodeReport for each node. It has the effective settings of runtime and kubelet,
-// pinned images, changed packages, links, kernel parameters, registries, clock, certificates, free
-// space, etcd, the API server and GPUs.
+// pinned images, changed packages, links with their bonds and errors, connection tracking, kernel
+// parameters, registries, clock, certificates, free space, etcd, the API server and GPUs.
 //
 // A systemd unit on each host writes the report with the kubelet's identity. It cannot write the
 // report of another node. The rules of verify read the reports with an informer.
@@ -45,6 +45,7 @@ type Report struct {
 	Links        []Link        `json:"links,omitempty"`
 	Sysctls      []Setting     `json:"sysctls,omitempty"` // that differ from airgap's values
 	Network      *HostNetwork  `json:"network,omitempty"`
+	HostLinks    *HostLinks    `json:"hostLinks,omitempty"`
 	NextBoot     *NextBoot     `json:"nextBoot,omitempty"`
 	Registries   []Registry    `json:"registries,omitempty"`
 	Clock        *Clock        `json:"clock,omitempty"`

@@ -113,6 +113,7 @@ func lasting(r Report) Report {
 		a := *r.APIServer
 		a.Behind, r.APIServer = 0, &a
 	}
+	r.HostLinks = lastingLinks(r.HostLinks)
 	r.Disks = slices.Clone(r.Disks)
 	for i := range r.Disks {
 		r.Disks[i].Free, r.Disks[i].InodesFree, r.Disks[i].Inodes = 0, 0, 0 // XFS allocates inodes from free space
@@ -127,6 +128,21 @@ func lasting(r Report) Report {
 		g.NVML, r.GPU = &n, &g
 	}
 	return r
+}
+
+// lastingLinks clears counters, and keeps the state of interfaces and bonds.
+func lastingLinks(l *HostLinks) *HostLinks {
+	if l == nil {
+		return nil
+	}
+	state := HostLinks{Interfaces: slices.Clone(l.Interfaces), Bonds: l.Bonds}
+	for i := range state.Interfaces {
+		state.Interfaces[i].Grown = nil
+	}
+	if l.Conntrack != nil {
+		state.Conntrack = &Conntrack{Max: l.Conntrack.Max}
+	}
+	return &state
 }
 
 // failing logs an error once, and again only for another reason. It returns the pause.

@@ -16,7 +16,7 @@ func Kinds() []State {
 func judgedKinds() []State {
 	hosts := []string{
 		"node-reports", "etcd", "certificates", "time-sync", "no-ipip", "pod-network-mtu", "kube-proxy-mode", "units", "programs", "cgroups",
-		"sysctls", "host-network", "next-boot", "packages", "pinned-images", "registry-reach", "gpus",
+		"sysctls", "host-network", "host-links", "next-boot", "packages", "pinned-images", "registry-reach", "gpus",
 	}
 	workloads := []string{"workloads", "system-workloads", "terminating"}
 	return []State{
