@@ -43,7 +43,7 @@ type longConn struct {
 	number  int       // of the last message
 	asked   time.Time // the message that has no answer; zero: none
 	works   time.Time // since when new connections work while that message has no answer
-	ended   string    // how the connection ended, while nobody knows whether the process lives
+	ended   string    // how the connection ended, until a new one shows whether the process lives
 
 	breaks []time.Time // of the time that longTimes.remember
 	text   string      // about the last one

@@ -37,7 +37,7 @@ type podOptions struct {
 	Idle, Patience, Remember   int
 }
 
-// podState is what a pod prints after each round.
+// podState is the line that a pod prints after each round.
 type podState struct {
 	Failures []Failure
 	Measured int // paths with results
@@ -161,7 +161,7 @@ func (n *podNetwork) run(stdin, name string, args ...string) {
 	}
 }
 
-// rules sets the rules of the network between the pods, or with a pod's index of its own node.
+// rules sets the rules of the network between the pods, or of the pod with this index.
 func (n *podNetwork) rules(space int, rules ...string) {
 	n.t.Helper()
 	family, hook := "inet", "input"

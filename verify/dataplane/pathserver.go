@@ -216,7 +216,7 @@ func (s *pathServer) count(id uint64) string {
 	return fmt.Sprintf("count %d %s", dropped, strings.Trim(fmt.Sprint(by), "[]"))
 }
 
-// receive counts UDP packets. It answers none, so nobody can make it send packets elsewhere.
+// receive counts UDP packets. It answers none, so no caller can make it send packets elsewhere.
 func (s *pathServer) receive() error {
 	b := make([]byte, packetSize+1)
 	for {

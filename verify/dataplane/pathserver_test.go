@@ -255,3 +255,27 @@ func TestResults(t *testing.T) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
 	}
 }
+
+// TestLostPackets: packets of dead flows, and those that the hosts dropped themselves, are no losses.
+func TestLostPackets(t *testing.T) {
+	full := train{}
+	for flow := range flows {
+		full.sent[flow], full.arrived[flow] = longTrain, longTrain
+	}
+	for name, test := range map[string]struct {
+		change   func(*train)
+		lost, of int
+	}{
+		"all arrive":         {func(*train) {}, 0, 1008},
+		"some are lost":      {func(n *train) { n.arrived[3] -= 7 }, 7, 1008},
+		"dropped by a host":  {func(n *train) { n.arrived[3], n.dropped = n.arrived[3]-7, 9 }, 0, 1008},
+		"a dead flow":        {func(n *train) { n.arrived[3] = 0 }, 0, 945},
+		"more than was sent": {func(n *train) { n.arrived[3] = 1 << 30 }, 0, 1008},
+	} {
+		n := full
+		test.change(&n)
+		if lost, of := n.lost(); lost != test.lost || of != test.of || n.someDead() != (test.of < 1008) {
+			t.Errorf("%s: got %d of %d, want %d of %d", name, lost, of, test.lost, test.of)
+		}
+	}
+}

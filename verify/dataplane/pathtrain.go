@@ -177,7 +177,8 @@ func (l *lanes) send(ctx context.Context, rounds int) (t train, err error) {
 	return t, err
 }
 
-// arrived asks until all packets have arrived, or no more do: queues and busy hosts delay packets.
+// arrived asks until all packets have arrived, or the number stays the same: queues and busy hosts
+// delay packets.
 func (l *lanes) arrived(ctx context.Context, t *train, before int) error {
 	last, wait := -1, 20*time.Millisecond
 	for range maxCounts {
