@@ -15,7 +15,7 @@ import (
 
 const (
 	// pathsPerRound is the number of paths that a round measures in turn, and of those that it
-	// measures again. One path takes about 10 ms of CPU on both nodes together.
+	// measures again. One path takes about 13 ms of CPU, of both pods together.
 	pathsPerRound = 8
 	// maxLong is the number of long connections of a pod: to the next nodes in the list, so that
 	// each pod also answers on so many.
