@@ -66,11 +66,8 @@ func judgeDataPlane(v view) []Finding {
 			}
 		}
 	}
-	for f, from := range tried {
-		slices.Sort(from)
-		findings = append(findings, Finding{
-			Object: f.Target, Saw: f.Saw + " from " + result.Abbreviate(from), Want: "an answer from every node", Fix: f.Fix(),
-		})
+	for _, r := range dataplane.Results(tried, result.Abbreviate) {
+		findings = append(findings, Finding{Object: r.Target, Saw: r.Saw, Want: r.Want, Fix: r.Fix})
 	}
 	slices.SortFunc(findings, func(a, b Finding) int { return cmp.Or(cmp.Compare(a.Object, b.Object), cmp.Compare(a.Saw, b.Saw)) })
 	return findings

@@ -89,6 +89,8 @@ func (c caller) persist(ctx context.Context, target string, try func(context.Con
 	}
 }
 
+const noReply = "no answer"
+
 // plainText converts an error to a text without Go's details.
 func plainText(err error) string {
 	unknown, isDNS := errors.AsType[*net.DNSError](err)
@@ -97,7 +99,7 @@ func plainText(err error) string {
 	case isDNS && unknown.IsNotFound:
 		return "no such name"
 	case errors.Is(err, context.DeadlineExceeded), isNet && timeout.Timeout():
-		return "no answer"
+		return noReply
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):

@@ -10,6 +10,10 @@
 //
 // In a cluster with up to 25 other nodes, a pod tries all of them in each round. In a larger one it
 // tries 25 in each round, in turn, and additionally those that failed before.
+//
+// A round also measures the paths to other pods: connections from 16 source ports, numbered UDP
+// packets and round trips (path.go). Long connections show idle limits and fail-overs of firewalls
+// (longconn.go). A pod answers both at PathPort (pathserver.go).
 package dataplane
 
 import (

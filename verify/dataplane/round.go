@@ -51,10 +51,11 @@ func (p *prober) try(ctx context.Context) (failures []Failure) {
 		return nil
 	})
 	_ = group.Wait() // faults are failures, not errors
-	for _, found := range p.tried {
-		failures = append(failures, found...)
+	p.paths.round(ctx, p.options.Self.Node, p.peers, p.tried, p.progress)
+	for node, found := range p.tried {
+		failures = append(failures, p.paths.explained(node, found)...)
 	}
-	return failures
+	return append(failures, p.paths.failures()...)
 }
 
 // look reads the peers and the Service. If the API server does not answer, the previous ones stay.

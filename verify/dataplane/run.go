@@ -51,6 +51,7 @@ type prober struct {
 	nodes   atomic.Int64         // number of peers
 	next    int                  // index in the ring of peers
 	tried   map[string][]Failure // last result of each peer, by node
+	paths   *paths
 
 	judged    bool      // a round is complete
 	text      string    // its message
@@ -74,20 +75,25 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return fmt.Errorf("listen for other pods: %w", err)
 	}
-	p := &prober{caller: newCaller(), options: o, tried: map[string][]Failure{}}
+	server, err := listenPaths(ctx, fmt.Sprintf(":%d", PathPort))
+	if err != nil {
+		return fmt.Errorf("listen for measurements: %w", err)
+	}
+	p := &prober{caller: newCaller(), options: o, tried: map[string][]Failure{}, paths: newPaths(o.Say)}
 	p.confirm(nil) // the time starts before the first round
-	server := &http.Server{
+	web := &http.Server{
 		Handler: answer(o.Self, p.ready), MaxHeaderBytes: 8 << 10,
 		ReadHeaderTimeout: callLimit, ReadTimeout: 2 * callLimit, WriteTimeout: 2 * callLimit, IdleTimeout: callLimit,
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return server.Serve(listen.PerAddress(netutil.LimitListener(listener, callers), perCaller, nil))
+		return web.Serve(listen.PerAddress(netutil.LimitListener(listener, callers), perCaller, nil))
 	})
+	group.Go(func() error { return server.run(ctx) })
 	group.Go(func() error {
 		p.run(ctx)
 		time.Sleep(drain)
-		return server.Close()
+		return web.Close()
 	})
 	if err := group.Wait(); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("answer other pods: %w", err)

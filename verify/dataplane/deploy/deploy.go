@@ -18,7 +18,7 @@ import (
 func Objects(image string, hostPort int) ([]*unstructured.Unstructured, error) {
 	return manifests.Render("data-plane.yaml", map[string]any{
 		"Namespace": dataplane.Namespace, "Name": dataplane.Name, "Image": image, "Port": dataplane.Port, "Condition": dataplane.Condition, "Kept": kept(),
-		"HostPort": hostPort,
+		"HostPort": hostPort, "PathPort": dataplane.PathPort,
 	})
 }
 

@@ -1,0 +1,170 @@
+package dataplane
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// pathsPerRound is the number of paths that a round measures in turn, and of those that it
+	// measures again. One path takes about 13 ms of CPU, of both pods together.
+	pathsPerRound = 8
+	// maxLong is the number of long connections of a pod: to the next nodes in the list, so that
+	// each pod also answers on so many.
+	maxLong    = 32
+	latencyLog = time.Hour
+)
+
+// paths measures the paths to peers, and keeps long connections to some of them.
+type paths struct {
+	port   uint16 // of the peers
+	times  longTimes
+	say    func(string)
+	next   int // index in the ring of peers
+	said   time.Time
+	mu     sync.Mutex
+	states map[string]*pathState // by node
+	long   map[string]*longConn  // by node
+}
+
+func newPaths(say func(string)) *paths {
+	return &paths{port: PathPort, times: usualTimes(), say: say, states: map[string]*pathState{}, long: map[string]*longConn{}}
+}
+
+// round measures the paths of this round, and uses the long connections. tried has the failures of
+// the peers in this round. nil measures nothing.
+func (m *paths) round(ctx context.Context, self string, peers []peer, tried map[string][]Failure, progress func()) {
+	if m == nil {
+		return
+	}
+	m.forget(self, peers)
+	var group errgroup.Group
+	group.SetLimit(maxParallel)
+	for _, other := range m.turn(peers, tried) {
+		group.Go(func() error {
+			defer progress()
+			m.measure(ctx, other)
+			return nil
+		})
+	}
+	for _, l := range m.long {
+		group.Go(func() error {
+			defer progress()
+			l.round(ctx, m.times)
+			return nil
+		})
+	}
+	_ = group.Wait() // faults are failures, not errors
+	m.log()
+}
+
+func (m *paths) measure(ctx context.Context, other peer) {
+	m.mu.Lock()
+	s := m.states[other.node]
+	m.mu.Unlock()
+	if s == nil {
+		s = &pathState{}
+	}
+	r, ok := measurePath(ctx, m.at(other), *s)
+	if !ok {
+		return
+	}
+	s.take(other.node, r)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.states[other.node] = s
+}
+
+func (m *paths) at(other peer) netip.AddrPort {
+	return netip.AddrPortFrom(other.address.Addr(), m.port)
+}
+
+// forget drops the results of peers that no longer exist, and chooses the long connections.
+func (m *paths) forget(self string, peers []peer) {
+	maps.DeleteFunc(m.states, func(node string, _ *pathState) bool {
+		return !slices.ContainsFunc(peers, func(o peer) bool { return o.node == node })
+	})
+	chosen := map[string]netip.AddrPort{}
+	start, _ := slices.BinarySearchFunc(peers, self, func(o peer, self string) int { return cmp.Compare(o.node, self) })
+	for i := range min(maxLong, len(peers)) {
+		other := peers[(start+i)%len(peers)]
+		chosen[other.node] = m.at(other)
+	}
+	maps.DeleteFunc(m.long, func(node string, l *longConn) bool {
+		if chosen[node].IsValid() {
+			return false
+		}
+		l.drop()
+		return true
+	})
+	for node, address := range chosen {
+		switch l := m.long[node]; {
+		case l == nil:
+			m.long[node] = &longConn{address: address}
+		case l.address != address: // another pod
+			l.drop()
+			l.address, l.ended = address, ""
+		}
+	}
+}
+
+// turn returns the next peers in the ring, and those with a failure of the path or of a call.
+func (m *paths) turn(peers []peer, tried map[string][]Failure) (now []peer) {
+	for range min(pathsPerRound, len(peers)) {
+		m.next = (m.next + 1) % len(peers)
+		now = append(now, peers[m.next])
+	}
+	again := pathsPerRound
+	for _, other := range peers {
+		s := m.states[other.node]
+		bad := s != nil && len(s.last) > 0 || len(tried[other.node]) > 0
+		if again > 0 && bad && !slices.Contains(now, other) {
+			now, again = append(now, other), again-1
+		}
+	}
+	return now
+}
+
+// explained returns the failures of a peer's calls without those that lost flows explain.
+func (m *paths) explained(node string, found []Failure) []Failure {
+	if m == nil || m.states[node] == nil || !slices.ContainsFunc(m.states[node].failures, Failure.ofFlows) {
+		return found
+	}
+	return slices.DeleteFunc(slices.Clone(found), func(f Failure) bool { return f.Saw == noReply })
+}
+
+// failures returns those of all paths and long connections.
+func (m *paths) failures() (all []Failure) {
+	if m == nil {
+		return nil
+	}
+	for _, s := range m.states {
+		all = append(all, s.failures...)
+	}
+	for node, l := range m.long {
+		all = append(all, l.failures(node, m.times)...)
+	}
+	return all
+}
+
+// log logs the slowest path once per hour.
+func (m *paths) log() {
+	if len(m.states) == 0 || time.Since(m.said) < latencyLog {
+		return
+	}
+	m.said = time.Now()
+	slowest := slices.MaxFunc(slices.Sorted(maps.Keys(m.states)), func(a, b string) int {
+		return cmp.Compare(m.states[a].median, m.states[b].median)
+	})
+	s := m.states[slowest]
+	m.say(fmt.Sprintf("round trips to %d nodes: the slowest are those to %s, median %s, p99 %s",
+		len(m.states), slowest, s.median.Round(time.Microsecond), s.p99.Round(time.Microsecond)))
+}
