@@ -45,9 +45,9 @@ func TestTables(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tables, 1)
 	assert.Len(t, tables["101"], 2)
-	names, err := parseVRFs(`[{},{"ifname":"mgmt","linkinfo":{"info_kind":"vrf"}},{}]`)
+	vrfs, err := parseVRFs(`[{},{"ifname":"mgmt","linkinfo":{"info_kind":"vrf","info_data":{"table":1000007}}},{}]`)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"mgmt"}, names)
+	assert.Equal(t, []vrf{{"mgmt", "1000007"}}, vrfs)
 }
 
 // TestRulesSurvive: the conditions of rules are in a survey.
