@@ -81,8 +81,8 @@ func TestEtcdManifest(t *testing.T) {
 	program := hosttest.LabProgram(t, "kubernetes/kubeadm")
 	for text, want := range map[string]string{
 		"{}":                         "",
-		"{heartbeatInterval: 150ms}": "--election-timeout=1500 --heartbeat-interval=150",
-		"{electionTimeout: 2500ms}":  "--election-timeout=2500 --heartbeat-interval=100",
+		"{heartbeatInterval: 150ms}": "--heartbeat-interval=150 --election-timeout=1500",
+		"{electionTimeout: 2500ms}":  "--heartbeat-interval=100 --election-timeout=2500",
 	} {
 		document, err := InitDocuments(section(t, "{version: 1.36.3, etcd: "+text+"}"), Node{Name: "cp1", Address: "192.0.2.11", ControlPlane: true}, runtime.Facts{OS: "el9", Driver: runtime.Systemd})
 		require.NoError(t, err)
