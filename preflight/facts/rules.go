@@ -72,14 +72,21 @@ func readRules(ctx context.Context, r reader, f *Facts) error {
 		if err != nil {
 			return err
 		}
-		for _, v := range vrfs {
-			tables[VRFTables] = append(tables[VRFTables], tables[v.table]...)
-		}
+		tables[VRFTables] = routesOf(vrfs, tables)
 	}
 	for i := range f.Rules {
 		f.Rules[i].Routes = tables[f.Rules[i].Table]
 	}
 	return nil
+}
+
+// routesOf are the destinations in the tables of VRFs.
+func routesOf(vrfs []vrf, tables map[string][]netip.Prefix) []netip.Prefix {
+	var all []netip.Prefix
+	for _, v := range vrfs {
+		all = append(all, tables[v.table]...)
+	}
+	return all
 }
 
 func parseRules(text string) ([]Rule, error) {

@@ -48,6 +48,9 @@ func TestTables(t *testing.T) {
 	vrfs, err := parseVRFs(`[{},{"ifname":"mgmt","linkinfo":{"info_kind":"vrf","info_data":{"table":1000007}}},{}]`)
 	require.NoError(t, err)
 	assert.Equal(t, []vrf{{"mgmt", "1000007"}}, vrfs)
+	tables, err = parseTables(`[{"dst":"10.96.4.0/24","dev":"eth1","table":"1000007"},{"dst":"10.97.0.0/16","dev":"eth1","table":8}]`)
+	require.NoError(t, err)
+	assert.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.96.4.0/24")}, routesOf(vrfs, tables))
 }
 
 // TestRulesSurvive: the conditions of rules are in a survey.
