@@ -33,6 +33,11 @@ func component(cluster object, part node.Part) object {
 
 func argumentsOf(cluster object, part node.Part) []argument {
 	list, _ := component(cluster, part)["extraArgs"].([]any)
+	return argumentsOfList(list)
+}
+
+// argumentsOfList are the arguments in a list of kubeadm's extraArgs.
+func argumentsOfList(list []any) []argument {
 	var all []argument
 	for _, item := range list {
 		arg, _ := item.(map[string]any)

@@ -153,7 +153,7 @@ func (c Config) refuse(at *field.Path) field.ErrorList {
 	if dir, given := over["certificatesDir"]; given && dir != filepath.Dir(kube.ClusterCA) {
 		errs = append(errs, field.Forbidden(cluster.Child("certificatesDir"), "airgap keeps the cluster's keys in "+filepath.Dir(kube.ClusterCA)))
 	}
-	if etcd, _ := over["etcd"].(map[string]any); etcd["external"] != nil {
+	if c.externalEtcd() {
 		errs = append(errs, field.Forbidden(cluster.Child("etcd", "external"), "airgap installs, checks and backs up etcd on the control-plane hosts"))
 	}
 	return append(errs, c.refuseNames(cluster.Child("apiServer"))...)

@@ -102,8 +102,8 @@ func baseline(c Config) object {
 	if envs := policyEnv(c); envs != nil {
 		o["apiServer"].(object)["extraEnvs"] = envs
 	}
-	if etcd, _ := c.Overrides.ClusterConfiguration["etcd"].(map[string]any); etcd["external"] == nil {
-		o["etcd"] = object{"local": object{"extraArgs": baselineArgs(c, node.Etcd)}}
+	if !c.externalEtcd() {
+		o["etcd"] = object{"local": object{"extraArgs": append(baselineArgs(c, node.Etcd), c.Etcd.args()...)}}
 	}
 	return o
 }

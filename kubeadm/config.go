@@ -18,6 +18,7 @@ type Config struct {
 	EncryptionAtRest     string         `yaml:"encryptionAtRest,omitempty" json:"encryptionAtRest,omitempty" jsonschema:"enum=secretbox,enum=aescbc,enum=none,default=secretbox" jsonschema_description:"Encryption of Secrets in etcd: secretbox, aescbc (for sites that allow only FIPS-approved algorithms), or none. airgap encryption rotate changes the key."`
 	Audit                Audit          `yaml:"audit,omitempty" json:"audit" jsonschema_description:"Audit log of the API server, in /var/log/kubernetes/audit on every control-plane host."`
 	Authentication       Authentication `yaml:"authentication,omitempty" json:"authentication" jsonschema_description:"Ways to authenticate at the API server, in addition to client certificates and service accounts."`
+	Etcd                 EtcdTimes      `yaml:"etcd,omitempty" json:"etcd" jsonschema_description:"Times of etcd for long distances between the control-plane hosts. Without this section, airgap install sets both if the measured round trip requires it."`
 	Overrides            Overrides      `yaml:"overrides,omitempty" json:"overrides" jsonschema_description:"Fields merged last into the generated configuration. airgap refuses fields that this Kubernetes version does not read, and fields that make the cluster insecure or break it."`
 	// IgnorePreflightErrors are checks of kubeadm, not of airgap.
 	IgnorePreflightErrors []string `yaml:"ignorePreflightErrors,omitempty" json:"ignorePreflightErrors,omitempty" jsonschema:"example=SystemVerification" jsonschema_description:"Names of kubeadm's preflight checks. Their errors become warnings."`
@@ -59,6 +60,7 @@ func (c *Config) Default(firstControlPlane string) {
 		c.EncryptionAtRest = encryption.Secretbox
 	}
 	c.Audit.Default()
+	c.Etcd.Default()
 	if c.ControlPlaneEndpoint == "" && firstControlPlane != "" {
 		c.ControlPlaneEndpoint = net.JoinHostPort(firstControlPlane, "6443")
 	}

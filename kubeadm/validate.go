@@ -46,6 +46,7 @@ func (c Config) ValidateStored(at *field.Path) field.ErrorList {
 	}
 	errs = append(errs, c.Audit.validate(at.Child("audit"))...)
 	errs = append(errs, c.validateSubnets(at)...)
+	errs = append(errs, c.validateEtcd(at.Child("etcd"))...)
 	errs = append(errs, c.validateGates(at.Child("overrides", "clusterConfiguration", "featureGates"))...)
 	return append(errs, c.Overrides.validate(at.Child("overrides"))...)
 }

@@ -92,7 +92,10 @@ func usedRanges(f *facts.Facts, w *Want) []usedRange {
 			used = append(used, usedRange{r.To, "the route through " + r.Device})
 		}
 	}
-	for _, s := range f.Resolv.Nameservers {
+	if !w.Managed { // the pod network adds its own tables
+		used = append(used, inOtherTables(f)...)
+	}
+	for _, s := range slices.Concat(f.Resolv.Nameservers, f.Resolv.Upstream) {
 		used = addAddress(used, s, "the name server")
 	}
 	for _, s := range f.Time.Servers {
@@ -107,6 +110,38 @@ func usedRanges(f *facts.Facts, w *Want) []usedRange {
 		}
 	}
 	return addHost(used, f, registryHost(w.SiteRegistry), "the site registry")
+}
+
+// inOtherTables are the destinations of the routing tables that rules of policy routing or VRFs use. The check
+// policy-routing reports if these rules are not known.
+func inOtherTables(f *facts.Facts) []usedRange {
+	var used []usedRange
+	for _, r := range f.Rules {
+		by := "the route in table " + r.Table
+		switch r.Table {
+		case "main":
+			continue
+		case facts.VRFTables:
+			by = "the route in a VRF"
+		}
+		for _, to := range r.Routes {
+			if r.To.IsValid() && to.Overlaps(r.To) && r.To.Bits() > to.Bits() {
+				to = r.To // the rule uses only this part of the route
+			}
+			one := usedRange{to, by}
+			if to.Bits() > 0 && (!r.To.IsValid() || to.Overlaps(r.To)) && !inOwnNetwork(f, to) && !slices.Contains(used, one) {
+				used = append(used, one)
+			}
+		}
+	}
+	return used
+}
+
+// inOwnNetwork reports whether a link's network contains the destination. It is already in the list.
+func inOwnNetwork(f *facts.Facts, to netip.Prefix) bool {
+	return slices.ContainsFunc(f.Links, func(l facts.Link) bool {
+		return slices.ContainsFunc(l.Addresses, func(a netip.Prefix) bool { return a.Bits() <= to.Bits() && a.Contains(to.Addr()) })
+	})
 }
 
 // SiteNames are the names of the site's systems that pods and nodes connect to. Their addresses must

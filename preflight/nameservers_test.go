@@ -56,6 +56,8 @@ func TestChecksOfNameServers(t *testing.T) {
 		{"the registry's name in the subnet", cidrOverlap, answers(knows("10.0.0.53", "harbor.bank.example", "10.244.7.7")),
 			Want{PodSubnet: "10.244.0.0/16", SiteRegistry: "harbor.bank.example:8443/airgap"}, Fail, "overlaps the site registry harbor.bank.example 10.244.7.7/32"},
 		{"the endpoint's name in the subnet", cidrOverlap, answers(knows("10.0.0.53", name, "10.96.3.4")), want, Fail, "overlaps the address k8s.bank.example 10.96.3.4/32"},
+		{"the name server behind systemd-resolved in the subnet", cidrOverlap, &facts.Facts{Resolv: facts.Resolv{Nameservers: []string{"127.0.0.53"}, Upstream: []string{"10.244.0.53"}}}, want,
+			Fail, "overlaps the name server 10.244.0.53/32"},
 		{"a branch in the subnet", cidrOverlap, answers(), Want{PodSubnet: "10.244.0.0/16", SiteRanges: []string{"10.20.0.0/16", "10.128.0.0/9"}}, Fail, "overlaps network.siteRanges 10.128.0.0/9"},
 		{"a branch elsewhere", cidrOverlap, answers(), Want{PodSubnet: "10.244.0.0/16", SiteRanges: []string{"10.20.0.0/16"}}, Pass, ""},
 		{"a name elsewhere", cidrOverlap, answers(knows("10.0.0.53", name, "10.0.0.5")), want, Pass, ""},

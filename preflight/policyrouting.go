@@ -39,7 +39,7 @@ func judgePolicyRouting(f *facts.Facts, w *Want) Result {
 	own := ownNetwork(f, w.NodeAddress)
 	for _, r := range f.Rules {
 		switch {
-		case r.Table == "l3mdev":
+		case r.Table == facts.VRFTables:
 		case takesPods(r, pods, own) && !precedes(f.Rules, r, pods):
 			found = append(found, "rule "+r.String()+": packets to pods can take table "+r.Table)
 			fix = append(fix, fmt.Sprintf("let packets to pods use the main table before this rule: nmcli connection modify NAME +ipv4.routing-rules \"priority %d to %s table 254\", then nmcli connection up NAME", max(1, r.Priority-1), w.PodSubnet))

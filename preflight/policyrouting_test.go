@@ -7,6 +7,32 @@ import (
 	"airgap.dev/airgap/preflight/facts"
 )
 
+// TestOverlapInOtherTables: the routes of all tables that packets can take are networks of the site. Default routes
+// and the networks of links are not among them.
+func TestOverlapInOtherTables(t *testing.T) {
+	prefix := netip.MustParsePrefix
+	host := func(rule facts.Rule, routes ...string) *facts.Facts {
+		for _, r := range routes {
+			rule.Routes = append(rule.Routes, prefix(r))
+		}
+		return &facts.Facts{Rules: []facts.Rule{rule}, Links: []facts.Link{{Name: "eth1", Addresses: []netip.Prefix{prefix("10.0.1.11/24")}}}}
+	}
+	want := Want{PodSubnet: "10.244.0.0/16", ServiceSubnet: "10.96.0.0/16"}
+	managed := want
+	managed.Managed = true
+	from := facts.Rule{Priority: 100, From: prefix("10.0.1.0/24"), Table: "101"}
+	to := func(network string) facts.Rule { return facts.Rule{Priority: 100, To: prefix(network), Table: "7"} }
+	runChecks(t, []checkTest{
+		{"another card's table", cidrOverlap, host(from, "0.0.0.0/0", "10.0.1.0/24", "10.0.1.255/32"), want, Pass, ""},
+		{"a branch in another card's table", cidrOverlap, host(from, "0.0.0.0/0", "10.244.7.0/24"), want, Fail, "pod subnet 10.244.0.0/16 overlaps the route in table 101 10.244.7.0/24"},
+		{"a branch in a VRF", cidrOverlap, host(facts.Rule{Priority: 1000, Table: facts.VRFTables}, "10.96.4.0/24"), want, Fail, "Service subnet 10.96.0.0/16 overlaps the route in a VRF 10.96.4.0/24"},
+		{"a rule for a branch", cidrOverlap, host(to("10.244.7.0/24"), "0.0.0.0/0"), want, Fail, "the route in table 7 10.244.7.0/24"},
+		{"a rule for another branch", cidrOverlap, host(to("10.20.0.0/16"), "0.0.0.0/0", "10.244.7.0/24"), want, Pass, ""},
+		{"the main table", cidrOverlap, host(facts.Rule{Priority: 100, To: prefix("10.244.0.0/16"), Table: "main"}), want, Pass, ""},
+		{"a table of the pod network", cidrOverlap, host(from, "10.244.7.0/24"), managed, Pass, ""},
+	})
+}
+
 func TestChecksOfPolicyRouting(t *testing.T) {
 	prefix := netip.MustParsePrefix
 	everything := []netip.Prefix{prefix("0.0.0.0/0")}

@@ -114,7 +114,12 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	results := resultsBetween(s.Config, m, can)
+	timed, err := SettleEtcd(s, m)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	results := resultsBetween(timed.Config, m, can)
+	results[preflight.EtcdLatency] = withTimes(results[preflight.EtcdLatency], s, timed, m)
 	judgePeers(results, s.Config, m, s.Index.Lock.BGPPeers)
 	return preflight.RunCrossHost(ctx, results, s.Config.Preflight, time.Now().UTC(), choice)
 }
@@ -123,14 +128,23 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 func CanChoose(s *site.Site) (netprobe.Options, error) {
 	can := netprobe.Options{Ports: []int{s.Config.Network.Port}, OpensFirewall: s.Config.HostSettings.Firewalld != settings.LeaveFirewalld}
 	began, _, err := begunHere()
-	if s.Config.Network.Encapsulation == cni.Auto && s.Config.Network.VXLANPort() > 0 && !began && s.Choice == nil {
+	if s.Config.Network.Encapsulation == cni.Auto && s.Config.Network.VXLANPort() > 0 && !began && !s.Encapsulated() {
 		can.Ports, can.Native = netprobe.Ports(s.Config.Network.Port), s.Config.Network.Routes()
 	}
 	return can, err
 }
 
-// Settle returns the site with the encapsulation that the measurement selects. It changes nothing on the host.
+// Settle returns the site with the encapsulation and the times of etcd that the measurement selects. It changes
+// nothing on the host.
 func Settle(s *site.Site, m *netprobe.Matrix, p ui.Progress) (*site.Site, error) {
+	timed, err := SettleEtcd(s, m)
+	if err != nil {
+		return nil, err
+	}
+	if timed != s {
+		p.Say("%s", timesText(timed))
+	}
+	s = timed
 	can, err := CanChoose(s)
 	if err != nil || len(can.Ports) < 2 {
 		return s, err

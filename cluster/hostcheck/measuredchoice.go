@@ -21,16 +21,16 @@ type measuredChoice struct {
 	site.NetworkChoice
 }
 
-// SaveMeasured writes the choice of the measurement to file. It removes the file if airgap.yaml or an installation
-// already sets the encapsulation.
+// SaveMeasured writes the choice of the measurement to file. It removes the file if airgap.yaml, an installation or the
+// defaults already have all settings.
 func SaveMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) error {
-	settled := s.Choice != nil
+	before := s.Choice
 	s, err := Settle(s, m, p)
 	if err != nil {
 		return err
 	}
 	switch first := s.Config.Master(); {
-	case settled || s.Choice == nil:
+	case s.Choice == before:
 		return host.Remove(file)
 	case s.Node.Name != first.Name:
 		p.Say("airgap install runs on %s: run airgap netprobe listen there, so that airgap install uses the result", first.Name)
@@ -41,7 +41,7 @@ func SaveMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) 
 		err = host.WriteFile(file, data, 0o644)
 	}
 	if err != nil {
-		return fmt.Errorf("save the encapsulation of pods' packets: %w", err)
+		return fmt.Errorf("save the network choice: %w", err)
 	}
 	p.Say("airgap install uses this result on this host")
 	return nil
@@ -51,7 +51,7 @@ func SaveMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) 
 // nothing if the installation of the host has begun.
 func ApplyMeasured(s *site.Site, file string) (*site.Site, error) {
 	began, _, err := begunHere()
-	if err != nil || began || s.Choice != nil || s.Node.Name != s.Config.Master().Name {
+	if err != nil || began || s.Node.Name != s.Config.Master().Name {
 		return s, err
 	}
 	data, err := os.ReadFile(file)
@@ -59,7 +59,7 @@ func ApplyMeasured(s *site.Site, file string) (*site.Site, error) {
 		return s, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the measured encapsulation of pods' packets: %w", err)
+		return nil, fmt.Errorf("read the measured network choice: %w", err)
 	}
 	var of measuredChoice
 	c, err := site.ParseChoice(data)
@@ -68,6 +68,9 @@ func ApplyMeasured(s *site.Site, file string) (*site.Site, error) {
 	}
 	if of.Cluster != s.Config.Name {
 		return s, nil
+	}
+	if s.Encapsulated() { // by an earlier run of the installation
+		c.Choice = netprobe.Choice{}
 	}
 	return s.Choosing(c), nil
 }

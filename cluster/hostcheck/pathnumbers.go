@@ -30,14 +30,19 @@ func pathNumbers(m *netprobe.Matrix) string {
 	return text
 }
 
-// latencyNumbers returns the longest round trip between control-plane hosts as text.
-func latencyNumbers(m *netprobe.Matrix) string {
-	longest, measured := time.Duration(0), false
+// longestTrip returns the longest typical round trip between control-plane hosts, and whether one was measured.
+func longestTrip(m *netprobe.Matrix) (longest time.Duration, measured bool) {
 	for _, p := range m.Paths {
 		if p.Latency != nil && m.Hosts[p.From].ControlPlane && m.Hosts[p.To].ControlPlane {
 			longest, measured = max(longest, p.Latency.Typical()), true
 		}
 	}
+	return longest, measured
+}
+
+// latencyNumbers returns the longest round trip between control-plane hosts as text.
+func latencyNumbers(m *netprobe.Matrix) string {
+	longest, measured := longestTrip(m)
 	if !measured {
 		return "not measured: one control-plane host, or its agent does not answer"
 	}

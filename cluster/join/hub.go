@@ -35,7 +35,7 @@ type Server struct {
 	Index    *bundle.Index
 	Material jointoken.JoinMaterial
 	Removed  []string            // nodes of airgap.yaml that were removed since
-	Choice   *site.NetworkChoice // how pods' packets travel; nil where airgap.yaml says it
+	Choice   *site.NetworkChoice // of the network measurement; nil if it selected nothing
 	Ahead    time.Duration       // of its clock before this host's
 }
 

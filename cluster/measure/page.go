@@ -69,6 +69,9 @@ func (f File) Write(s *site.Site, m *netprobe.Matrix) error {
 	if err != nil {
 		return err
 	}
+	if s, err = hostcheck.SettleEtcd(s, m); err != nil {
+		return err
+	}
 	_, needs := hostcheck.NeedsOf(s.Config, m, can)
 	c := *s.Config
 	switch { // the chosen encapsulation can be different from airgap.yaml

@@ -8,15 +8,20 @@ import (
 	"os"
 	"path/filepath"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// NetworkChoice is the encapsulation of pods' packets that airgap install chose on the site, for an airgap.yaml
-// that says auto. The signed bundle cannot contain it. airgap chooses once, before the cluster exists. Hosts
-// that join later get the choice from the registry's host.
+// NetworkChoice has the settings that airgap install chose on the site from the measured network: the encapsulation
+// of pods' packets for an airgap.yaml that says auto, and the times of etcd for long round trips. The signed bundle
+// cannot contain them. airgap chooses before the cluster exists. Hosts that join later get the choice from the
+// registry's host.
 type NetworkChoice struct {
-	netprobe.Choice
+	netprobe.Choice                   // zero: as in airgap.yaml
+	Etcd            kubeadm.EtcdTimes `json:"etcd,omitzero"` // zero: as in airgap.yaml, or etcd's defaults
 }
 
 // ChoiceName is the name of the choice's file in NetworkDir and in JoinDir.
@@ -39,7 +44,7 @@ func recordedChoice() (*NetworkChoice, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the encapsulation of pods' packets: %w", err)
+		return nil, fmt.Errorf("read the network choice: %w", err)
 	}
 	c, err := ParseChoice(data)
 	if err != nil {
@@ -48,34 +53,68 @@ func recordedChoice() (*NetworkChoice, error) {
 	return c, nil
 }
 
-// ParseChoice reads the JSON of a choice. It returns an error for values that no network can have.
+// ParseChoice reads the JSON of a choice. It returns an error for values that no network or etcd can have.
 func ParseChoice(data []byte) (*NetworkChoice, error) {
 	var c NetworkChoice
 	if err := json.Unmarshal(data, &c); err != nil {
-		return nil, fmt.Errorf("read the encapsulation of pods' packets: %w", err)
+		return nil, fmt.Errorf("read the network choice: %w", err)
+	}
+	if err := c.Etcd.Validate(field.NewPath("etcd")).ToAggregate(); err != nil {
+		return nil, fmt.Errorf("read the network choice: %w", err)
 	}
 	tunnel := c.Encapsulation == netprobe.VXLAN && c.Port > 0 && c.Port <= 65535
-	if !tunnel && (c.Encapsulation != netprobe.Native || c.Port != 0) || c.MTU < 0 || c.MTU > 65535 {
-		return nil, fmt.Errorf("read the encapsulation of pods' packets: airgap does not know %q on port %d with an MTU of %d bytes", c.Encapsulation, c.Port, c.MTU)
+	routed := c.Encapsulation == netprobe.Native && c.Port == 0
+	unchanged := !c.encapsulates() && c.Port == 0 && c.Etcd != kubeadm.EtcdTimes{}
+	if !tunnel && !routed && !unchanged || c.MTU < 0 || c.MTU > 65535 {
+		return nil, fmt.Errorf("read the network choice: airgap does not know %q on port %d with an MTU of %d bytes", c.Encapsulation, c.Port, c.MTU)
 	}
 	return &c, nil
 }
 
-// Choosing returns the site with the choice in its configuration. It changes nothing if the encapsulation
-// in airgap.yaml is not auto.
+// encapsulates reports whether the choice has an encapsulation.
+func (c *NetworkChoice) encapsulates() bool { return c != nil && c.Encapsulation != "" }
+
+// Encapsulated reports whether airgap has chosen the encapsulation of pods' packets.
+func (s *Site) Encapsulated() bool { return s.Choice.encapsulates() }
+
+// Choosing returns the site with the choice in its configuration. A setting in airgap.yaml has priority. A part that
+// c does not have stays as it was chosen earlier.
 func (s *Site) Choosing(c *NetworkChoice) *Site {
-	if c == nil || s.Config.Network.Encapsulation != cni.Auto {
+	pods := c.encapsulates() && s.Config.Network.Encapsulation == cni.Auto
+	etcd := c != nil && c.Etcd != kubeadm.EtcdTimes{} && (s.timesChosen() || !s.Config.Kubernetes.SetsEtcdTimes())
+	if !pods && !etcd {
 		return s
 	}
-	s = s.configured()
-	s.Choice = c
-	if c.Encapsulation == netprobe.Native {
-		s.Config.Network.Encapsulation = cni.Native
-	} else {
-		s.Config.Network.Port = c.Port
+	all := *c
+	if s.Choice != nil && !all.encapsulates() {
+		all.Choice = s.Choice.Choice
 	}
-	if s.Config.Network.MTU == 0 {
-		s.Config.Network.MTU = c.MTU
+	if s.Choice != nil && all.Etcd == (kubeadm.EtcdTimes{}) {
+		all.Etcd = s.Choice.Etcd
+	}
+	s = s.configured()
+	s.Choice = &all
+	if etcd {
+		s.Config.Kubernetes.Etcd = c.Etcd
+	}
+	if pods {
+		encapsulate(&s.Config.Network, c.Choice)
 	}
 	return s
+}
+
+// timesChosen reports whether etcd's times in the configuration are from an earlier choice.
+func (s *Site) timesChosen() bool {
+	return s.Choice != nil && s.Choice.Etcd != kubeadm.EtcdTimes{} && s.Choice.Etcd == s.Config.Kubernetes.Etcd
+}
+
+func encapsulate(n *cni.Config, c netprobe.Choice) {
+	if c.Encapsulation == netprobe.Native {
+		n.Encapsulation = cni.Native
+	} else {
+		n.Port = c.Port
+	}
+	if n.MTU == 0 {
+		n.MTU = c.MTU
+	}
 }

@@ -7,7 +7,7 @@ const (
 	PushedDir   = StateDir + "/pushed"        // images that the site pushes
 	JoinDir     = StateDir + "/join"          // files that joining hosts can read
 	JournalFile = StateDir + "/journal.jsonl" // the steps that ran, for the operator and for reset
-	NetworkDir  = StateDir + "/network"       // the encapsulation of pods' packets, if airgap chose it on the site
+	NetworkDir  = StateDir + "/network"       // the NetworkChoice, if airgap made one on the site
 	IndexDir    = StateDir + "/index"         // on a host that joined: the signed index that it used
 	LockFile    = StateDir + "/lock"          // one install, join or reset at a time
 	ReportFile  = StateDir + "/report.json"   // settings of airgap-node-report.service

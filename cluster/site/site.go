@@ -38,7 +38,7 @@ type Site struct {
 	Required []string
 	Peer     preflight.Peer // the host that this one joins; zero on the first host
 	Store    registry.Store // of this host
-	Choice   *NetworkChoice // nil if airgap.yaml sets the encapsulation
+	Choice   *NetworkChoice // nil if airgap.yaml and the defaults have all settings
 	Medium   string         // the block device with the bundle, for example "sdb1"; "" if there is none
 	ToStore  int64          // bytes that the store still needs; 0: the size of the bundle, unless it is in the store
 	Nodes    []config.Node  // all nodes of airgap.yaml

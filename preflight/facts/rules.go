@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -17,13 +18,16 @@ type Rule struct {
 	To       netip.Prefix `yaml:"to" json:"to"`                           // invalid: all
 	Input    string       `yaml:"input,omitempty" json:"input,omitempty"` // link
 	Other    string       `yaml:"other,omitempty" json:"other,omitempty"` // further conditions: "fwmark 0x1"
-	Table    string       `yaml:"table" json:"table"`                     // "l3mdev" for the tables of VRFs
+	Table    string       `yaml:"table" json:"table"`                     // VRFTables for those of all VRFs
 	// Routes are the destinations in the table, unless it is the main one.
 	Routes []netip.Prefix `yaml:"routes,omitempty,flow" json:"routes,omitempty"`
 }
 
-// maxTableRoutes are enough to see which packets a table takes.
-const maxTableRoutes = 64
+// VRFTables is the table of the rule that lets links in VRFs use the tables of their VRFs.
+const VRFTables = "l3mdev"
+
+// maxTableRoutes bounds the routes of a table in the facts.
+const maxTableRoutes = 1024
 
 // String is the rule as ip shows it.
 func (r Rule) String() string {
@@ -57,10 +61,32 @@ func readRules(ctx context.Context, r reader, f *Facts) error {
 		return err
 	}
 	tables, err := parseTables(out)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(f.Rules, func(r Rule) bool { return r.Table == VRFTables }) {
+		if out, err = r.output(ctx, "ip", "-json", "-details", "link", "show", "type", "vrf"); err != nil {
+			return err
+		}
+		vrfs, err := parseVRFs(out)
+		if err != nil {
+			return err
+		}
+		tables[VRFTables] = routesOf(vrfs, tables)
+	}
 	for i := range f.Rules {
 		f.Rules[i].Routes = tables[f.Rules[i].Table]
 	}
-	return err
+	return nil
+}
+
+// routesOf are the destinations in the tables of VRFs.
+func routesOf(vrfs []vrf, tables map[string][]netip.Prefix) []netip.Prefix {
+	var all []netip.Prefix
+	for _, v := range vrfs {
+		all = append(all, tables[v.table]...)
+	}
+	return all
 }
 
 func parseRules(text string) ([]Rule, error) {
@@ -130,7 +156,7 @@ func parseRule(fields map[string]any) (Rule, error) {
 		rule.Table = action
 	}
 	if _, vrf := fields["l3mdev"]; vrf || strings.Contains(rule.Table, "l3mdev") {
-		rule.Table = "l3mdev"
+		rule.Table = VRFTables
 	}
 	rule.Other = strings.Join(other, " ")
 	return rule, nil
@@ -139,7 +165,7 @@ func parseRule(fields map[string]any) (Rule, error) {
 // parseTables returns the destinations by table, without those of the main table, which have no name.
 func parseTables(text string) (map[string][]netip.Prefix, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, nil
+		return map[string][]netip.Prefix{}, nil
 	}
 	var raw []struct {
 		To    string `json:"dst"`
@@ -153,7 +179,7 @@ func parseTables(text string) (map[string][]netip.Prefix, error) {
 		if r.Table == nil || r.To == "" {
 			continue
 		}
-		name := fmt.Sprint(r.Table)
+		name := tableName(r.Table)
 		to, err := parseDestination(r.To, false)
 		if err != nil {
 			return nil, fmt.Errorf("parse the output of ip route: %w", err)
@@ -165,31 +191,49 @@ func parseTables(text string) (map[string][]netip.Prefix, error) {
 	return tables, nil
 }
 
+// tableName is the name or number of a table, as ip prints it for rules.
+func tableName(value any) string {
+	if number, is := value.(float64); is {
+		return strconv.FormatFloat(number, 'f', -1, 64)
+	}
+	return fmt.Sprint(value)
+}
+
 // readVRFs reads the names of the VRFs, which have their own routing table and sockets.
 func readVRFs(ctx context.Context, r reader, f *Facts) error {
 	out, err := r.output(ctx, "ip", "-json", "-details", "link", "show", "type", "vrf")
 	if err != nil {
 		return err
 	}
-	f.VRFs, err = parseVRFs(out)
+	vrfs, err := parseVRFs(out)
+	for _, v := range vrfs {
+		f.VRFs = append(f.VRFs, v.name)
+	}
 	return err
 }
 
-func parseVRFs(text string) ([]string, error) {
+type vrf struct{ name, table string }
+
+func parseVRFs(text string) ([]vrf, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, nil
 	}
 	var raw []struct {
 		Name string `json:"ifname"`
+		Link struct {
+			Data struct {
+				Table any `json:"table"`
+			} `json:"info_data"`
+		} `json:"linkinfo"`
 	}
 	if err := json.Unmarshal([]byte(text), &raw); err != nil {
 		return nil, fmt.Errorf("parse the output of ip link: %w", err)
 	}
-	var names []string
+	var vrfs []vrf
 	for _, l := range raw {
 		if l.Name != "" { // some versions print empty objects for other links
-			names = append(names, l.Name)
+			vrfs = append(vrfs, vrf{l.Name, tableName(l.Link.Data.Table)})
 		}
 	}
-	return names, nil
+	return vrfs, nil
 }

@@ -45,9 +45,12 @@ func TestTables(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, tables, 1)
 	assert.Len(t, tables["101"], 2)
-	names, err := parseVRFs(`[{},{"ifname":"mgmt","linkinfo":{"info_kind":"vrf"}},{}]`)
+	vrfs, err := parseVRFs(`[{},{"ifname":"mgmt","linkinfo":{"info_kind":"vrf","info_data":{"table":1000007}}},{}]`)
 	require.NoError(t, err)
-	assert.Equal(t, []string{"mgmt"}, names)
+	assert.Equal(t, []vrf{{"mgmt", "1000007"}}, vrfs)
+	tables, err = parseTables(`[{"dst":"10.96.4.0/24","dev":"eth1","table":"1000007"},{"dst":"10.97.0.0/16","dev":"eth1","table":8}]`)
+	require.NoError(t, err)
+	assert.Equal(t, []netip.Prefix{netip.MustParsePrefix("10.96.4.0/24")}, routesOf(vrfs, tables))
 }
 
 // TestRulesSurvive: the conditions of rules are in a survey.
