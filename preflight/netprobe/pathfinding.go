@@ -227,7 +227,7 @@ func (m pathFindings) latency(n Needs) []Finding {
 	heartbeat := (longest + 10*time.Millisecond).Round(10 * time.Millisecond).Milliseconds()
 	return slices.Concat(
 		by[Stops].finding(m.Matrix, Stops, AboutLatency, m.in.Say("the round trip between members of etcd is longer than a tenth of its election timeout (%s): they elect leaders again and again", milliseconds(stops)),
-			m.in.Say("put the control-plane hosts into one site; or set heartbeat-interval: %d and election-timeout: %d in kubernetes.overrides.clusterConfiguration.etcd.local.extraArgs", heartbeat, tripsOfElection*heartbeat)),
+			m.in.Say("put the control-plane hosts into one site; or set kubernetes.etcd.heartbeatInterval: %dms and electionTimeout: %dms in airgap.yaml", heartbeat, tripsOfElection*heartbeat)),
 		by[Warns].finding(m.Matrix, Warns, AboutLatency, m.in.Say("the round trip between members of etcd is longer than %s: each change in the cluster waits for it", milliseconds(tripWarns)),
 			m.in.Say("put the control-plane hosts into one site, or find the slow part of this path")))
 }

@@ -15,7 +15,7 @@ func TestElectionAdvice(t *testing.T) {
 	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
 	m.Paths = []Path{{From: 0, To: 1, Latency: &Latency{Median: 143 * time.Millisecond}}}
 	found := pathFindings{m}.latency(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}})
-	if len(found) != 1 || !strings.Contains(found[0].Fix, "heartbeat-interval: 150 and election-timeout: 1500") {
+	if len(found) != 1 || !strings.Contains(found[0].Fix, "heartbeatInterval: 150ms and electionTimeout: 1500ms") {
 		t.Errorf("%+v", found)
 	}
 }
