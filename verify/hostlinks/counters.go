@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// limit is what a counter must exceed in each interval: a number, and a share of the packets.
+// limit has the two values that a counter must exceed in each interval: a number, and a share of the packets.
 type limit struct {
 	least int64
 	share float64

@@ -1,5 +1,5 @@
-// Package hostlinks judges the interfaces, bonds and connection tracking in a NodeReport: what loses packets
-// now, and what leaves a node with one link.
+// Package hostlinks judges the interfaces, bonds and connection tracking in a NodeReport. It finds links that lose
+// packets now, and bonds with only one link left.
 //
 // A counter counts only if it grew by a number and by a share of all packets in each of the last two
 // intervals. The limits are above the values of a healthy network, so a single event is no finding.
