@@ -109,7 +109,7 @@ func FuzzRules(f *testing.F) {
 				t.Errorf("%q gives %+v", text, b)
 			}
 		}
-		if end := s.End(node("tcp")); !utf8.ValidString(end.Rule) || end.Opens && end.Rule == "" {
+		if end := s.End(node()); !utf8.ValidString(end.Rule) || end.Opens && end.Rule == "" {
 			t.Errorf("%q ends with %+v", text, end)
 		}
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func node(protocol string) Packet {
-	return Packet{From: netip.MustParseAddr("10.0.0.12"), To: netip.MustParseAddr("10.0.0.11"), Protocol: protocol, Port: 6443, Link: "ens192"}
+func node() Packet {
+	return Packet{From: netip.MustParseAddr("10.0.0.12"), To: netip.MustParseAddr("10.0.0.11"), Protocol: "tcp", Port: 6443, Link: "ens192"}
 }
 
 // firewalldWith is the rule set of firewalld 1.3 with its default configuration, and with more rules
@@ -60,7 +60,7 @@ func TestEndInFirewalld(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := New()
 			s.NFT("", firewalldWith(t, tc.more))
-			got := s.End(node("tcp"))
+			got := s.End(node())
 			assert.Equal(t, tc.opens, got.Opens, "%+v", got)
 			assert.Contains(t, got.Rule, tc.rule)
 			assert.Equal(t, tc.rule == "", got.Rule == "", "%+v", got)
@@ -108,7 +108,7 @@ func TestEndElsewhere(t *testing.T) {
 				s := New()
 				s.NFT("", firewalld+tc.nft)
 				s.Iptables("", "ip", tc.iptables)
-				got := s.End(node("tcp"))
+				got := s.End(node())
 				if tc.rule == "" && firewalld != "" || name == "a limit" && firewalld != "" {
 					assert.True(t, got.Opens, "firewalld alone closes it: %+v", got)
 					continue
@@ -134,7 +134,7 @@ func TestKernel(t *testing.T) {
 			}[name], nil
 		})
 		require.NoError(t, err)
-		assert.Contains(t, s.End(node("tcp")).Rule, want)
+		assert.Contains(t, s.End(node()).Rule, want)
 	}
 	broken := errors.New("no permission")
 	_, err := Kernel(func(string, ...string) (string, error) { return "", broken })

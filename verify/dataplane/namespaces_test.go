@@ -78,8 +78,9 @@ func runPod(text string) error {
 }
 
 func podProber(o podOptions) *prober {
-	p := &prober{caller: newCaller(), options: Options{Self: Self{Node: o.Node, Host: o.Host}}, tried: map[string][]Failure{}, paths: newPaths(func(string) {})}
-	p.caller.limit, p.caller.pause = 2*time.Second, 10*time.Millisecond
+	c := newCaller()
+	c.limit, c.pause = 2*time.Second, 10*time.Millisecond
+	p := &prober{caller: c, options: Options{Self: Self{Node: o.Node, Host: o.Host}}, tried: map[string][]Failure{}, paths: newPaths(func(string) {})}
 	p.service.nodePort = Port
 	p.peers = []peer{{o.Peer, netip.AddrPortFrom(netip.MustParseAddr(o.PeerHost), Port)}}
 	if o.Ports != nil {

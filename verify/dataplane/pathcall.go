@@ -32,7 +32,7 @@ func (l *lines) write(line string) error {
 	if err := l.SetWriteDeadline(time.Now().Add(callLimit)); err != nil {
 		return err
 	}
-	_, err := l.Conn.Write([]byte(line + "\n"))
+	_, err := l.Write([]byte(line + "\n"))
 	return err
 }
 

@@ -285,6 +285,6 @@ func (s *pathServer) forget(k keptConn) {
 // bye ends a long connection so that the other pod knows it.
 func (k keptConn) bye() {
 	_ = k.SetWriteDeadline(time.Now().Add(byeLimit))
-	_, _ = k.Conn.Write([]byte(goodbye + "\n")) // the connection may be broken
+	_, _ = k.Write([]byte(goodbye + "\n")) // the connection may be broken
 	k.Close()
 }

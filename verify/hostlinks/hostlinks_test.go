@@ -164,8 +164,12 @@ func TestConntrack(t *testing.T) {
 
 // TestHostileReport: a node can write any numbers and lists into its own report.
 func TestHostileReport(t *testing.T) {
-	worst := counters{math.MaxInt64, math.MinInt64, math.MaxInt64, math.MaxInt64, math.MinInt64, math.MaxInt64, -1, math.MaxInt64, math.MaxInt64, math.MaxInt64}
-	most := tracked{math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64, math.MaxInt64}
+	worst := counters{
+		Received: math.MaxInt64, Sent: math.MinInt64, CRC: math.MaxInt64, Frame: math.MaxInt64, ReceiveErrors: math.MinInt64, ReceiveMissed: math.MaxInt64,
+		ReceiveDropped: -1, SendErrors: math.MaxInt64, SendDropped: math.MaxInt64, CarrierChanges: math.MaxInt64,
+	}
+	most := tracked{Received: math.MaxInt64, Invalid: math.MaxInt64, InsertFailed: math.MaxInt64, Drop: math.MaxInt64, EarlyDrop: math.MaxInt64}
+	least := tracked{Received: -1, Invalid: -1, InsertFailed: -1, Drop: -1, EarlyDrop: -1}
 	l := links{Conntrack: &tracking{Count: math.MaxInt64, Max: -1, Grown: make([]tracked, 1000)}}
 	for i := range l.Conntrack.Grown {
 		l.Conntrack.Grown[i] = most
@@ -179,5 +183,5 @@ func TestHostileReport(t *testing.T) {
 		l.Bonds = append(l.Bonds, all)
 	}
 	require.Less(t, len(judge(l)), 10_000)
-	require.Empty(t, judge(links{Conntrack: &tracking{Count: -1, Max: -1, Grown: []tracked{{-1, -1, -1, -1, -1}, {-1, -1, -1, -1, -1}}}}))
+	require.Empty(t, judge(links{Conntrack: &tracking{Count: -1, Max: -1, Grown: []tracked{least, least}}}))
 }
