@@ -3,11 +3,16 @@ package agent
 import (
 	"bufio"
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/netip"
 	"slices"
@@ -78,6 +83,8 @@ func TestBalancerShapes(t *testing.T) {
 			"fail, balancer: the load balancer sends a header of the PROXY protocol (v2) to these hosts, which the API server does not read: " + masters},
 		{"terminates TLS", turns, terminate(own, nil), "fail, balancer: the load balancer terminates TLS (CN=netprobe) for these hosts: " + allHosts},
 		{"terminates TLS and opens its own", turns, terminate(own, agents), "fail, balancer: the load balancer terminates TLS (CN=netprobe) for these hosts: " + allHosts},
+		{"terminates TLS with a certificate without names", turns, terminate(withoutNames(t), nil),
+			"fail, balancer: the load balancer terminates TLS, or another service answers (CN=old), for these hosts: " + allHosts},
 		{"HTTP", turns, func(conn, _ net.Conn) {
 			_, _ = conn.Read(make([]byte, 1))
 			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -212,6 +219,21 @@ func terminate(own, again *tls.Config) func(conn, back net.Conn) {
 		}
 		forward(inside, back)
 	}
+}
+
+// withoutNames has a certificate that clients cannot pin.
+func withoutNames(t *testing.T) *tls.Config {
+	t.Helper()
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "old"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, public, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
 // smallHello passes only handshakes with a small first message.
