@@ -1,7 +1,6 @@
-// Package peercert connects to servers whose CA this host does not have, without accepting any
-// certificate. A first handshake trusts no CA, so it fails and shows the certificates of the server.
-// Later handshakes accept exactly these certificates. This proves only that the same server answers:
-// send no secret.
+// Package peercert reads and pins the certificates of servers if this host does not have their CA. A
+// first handshake trusts no CA, so it fails and shows the certificates of the server. Later handshakes
+// accept exactly these certificates. This proves only that the same server answers: send no secret.
 package peercert
 
 import (
