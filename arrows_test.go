@@ -121,6 +121,7 @@ var allowed = map[string][]string{
 	"internal/nextboot":   {"internal/host", "internal/nevra"},
 	"internal/output":     {},
 	"internal/overlay":    {},
+	"internal/peercert":   {},
 	"internal/prose":      {},
 	"internal/redact":     {},
 	"internal/reference":  {},
@@ -135,7 +136,7 @@ var allowed = map[string][]string{
 }
 
 var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/httpclient", "internal/listen", "internal/nevra",
-	"internal/nextboot", "internal/output", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
+	"internal/nextboot", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
 const orchestration = "cluster/"

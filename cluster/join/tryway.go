@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"syscall"
 	"time"
+
+	"airgap.dev/airgap/internal/peercert"
 )
 
 const (
@@ -84,35 +86,27 @@ func udpRefused(conn net.Conn) error {
 	return nil
 }
 
-// overTLS makes the handshake of the program, and a request if there is one. A server that requires a
-// certificate of the client may refuse this one: its own certificate has arrived before.
+// overTLS makes the handshake of the program, and a request if there is one. If this host does not have
+// the CA of the program yet, the handshake trusts none and ends at the certificate, whose names count.
 func (w way) overTLS(ctx context.Context, conn net.Conn) error {
 	host, _, _ := net.SplitHostPort(w.address)
-	arrived := false
-	c := tls.Client(conn, &tls.Config{
-		ServerName: host, RootCAs: w.roots, MinVersion: tls.VersionTLS12,
-		InsecureSkipVerify: w.roots == nil, //nolint:gosec // nothing is sent; the names are compared below
-		VerifyConnection: func(s tls.ConnectionState) error {
-			if w.roots == nil {
-				if err := w.named(s.PeerCertificates[0], host); err != nil {
-					return err
-				}
-			}
-			arrived = true
-			return nil
-		},
-	})
+	config := &tls.Config{ServerName: host, RootCAs: w.roots, MinVersion: tls.VersionTLS12}
+	if w.roots == nil {
+		config = peercert.New(host).Config()
+	}
+	c := tls.Client(conn, config)
 	err := c.HandshakeContext(ctx)
-	if invalid, is := errors.AsType[*tls.CertificateVerificationError](err); is {
-		if len(invalid.UnverifiedCertificates) > 0 {
-			err = fmt.Errorf("%w, subject %q, issuer %q", err, invalid.UnverifiedCertificates[0].Subject, invalid.UnverifiedCertificates[0].Issuer)
+	if presented := peercert.Presented(err); len(presented) > 0 {
+		if w.roots == nil {
+			err = w.named(presented[0], host)
 		}
+		if err == nil {
+			return nil
+		}
+		err = fmt.Errorf("%w, subject %q, issuer %q", err, presented[0].Subject, presented[0].Issuer)
 		return &wayError{"another server answers, or a device on the way terminates TLS", err}
 	}
-	refused, is := errors.AsType[*net.OpError](err)
 	switch {
-	case is && refused.Op == "remote error" && arrived && w.roots == nil:
-		return nil
 	case err != nil:
 		return &wayError{"TCP connects, but the TLS handshake fails", plainError(err)}
 	case w.path == "":
@@ -134,7 +128,7 @@ func (w way) named(certificate *x509.Certificate, address string) error {
 	if certificate.VerifyHostname(address) == nil || certificate.VerifyHostname(w.host) == nil {
 		return nil
 	}
-	return &tls.CertificateVerificationError{UnverifiedCertificates: []*x509.Certificate{certificate}, Err: fmt.Errorf("the certificate is not for %s or %s", w.host, address)}
+	return fmt.Errorf("the certificate is not for %s or %s", w.host, address)
 }
 
 // plainError names the cause without the addresses, which are known.

@@ -32,16 +32,22 @@ import (
 // certificateOf returns a self-signed certificate for names, and its pool.
 func certificateOf(t *testing.T, names ...string) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
+	return certificateFrom(t, time.Now().Add(-time.Hour), names...)
+}
+
+// certificateFrom is valid for two hours. The first name is only the subject if it contains a "=".
+func certificateFrom(t *testing.T, from time.Time, names ...string) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(t, err)
 	form := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0]}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: names[0]}, NotBefore: from, NotAfter: from.Add(2 * time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
 	for _, n := range names {
 		if ip := net.ParseIP(n); ip != nil {
 			form.IPAddresses = append(form.IPAddresses, ip)
-		} else {
+		} else if !strings.Contains(n, "=") {
 			form.DNSNames = append(form.DNSNames, n)
 		}
 	}
@@ -80,18 +86,20 @@ func TestWay(t *testing.T) {
 	certificate, roots := certificateOf(t, "127.0.0.1", "cp1")
 	_, otherRoots := certificateOf(t, "127.0.0.1")
 	foreign, _ := certificateOf(t, "firewall.bank.example")
-	over := func(c tls.Config) string {
+	expired, _ := certificateFrom(t, time.Now().Add(-3*time.Hour), "cp1")
+	unnamed, _ := certificateOf(t, "O=bank")
+	over := func(c *tls.Config) string {
 		return served(t, func(conn net.Conn) {
-			s := tls.Server(conn, &c)
+			s := tls.Server(conn, c)
 			if s.Handshake() == nil {
 				_, _ = s.Read(make([]byte, 1024))
 				_, _ = s.Write([]byte("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"))
 			}
 		})
 	}
-	plain := tls.Config{Certificates: []tls.Certificate{certificate}}
-	mutual := tls.Config{Certificates: plain.Certificates, ClientAuth: tls.RequireAnyClientCert}
-	older := tls.Config{Certificates: plain.Certificates, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
+	plain := &tls.Config{Certificates: []tls.Certificate{certificate}}
+	mutual := &tls.Config{Certificates: plain.Certificates, ClientAuth: tls.RequireAnyClientCert}
+	older := &tls.Config{Certificates: plain.Certificates, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
 	free := served(t, func(net.Conn) {})
 	none := "127.0.0.1:1" // no program listens on tcpmux
 	for name, tc := range map[string]struct {
@@ -99,10 +107,16 @@ func TestWay(t *testing.T) {
 		says  string // "" for an answer
 		owner string
 	}{
-		"an API server":                  {way{host: "cp1", address: over(plain), tls: true, roots: roots, path: "/livez"}, "", ""},
-		"etcd":                           {way{host: "cp1", address: over(mutual), tls: true}, "", ""},
-		"etcd with TLS 1.2":              {way{host: "cp1", address: over(older), tls: true}, "", ""},
-		"a kubelet":                      {way{host: "cp1", address: over(plain), tls: true}, "", ""},
+		"an API server":     {way{host: "cp1", address: over(plain), tls: true, roots: roots, path: "/livez"}, "", ""},
+		"etcd":              {way{host: "cp1", address: over(mutual), tls: true}, "", ""},
+		"etcd with TLS 1.2": {way{host: "cp1", address: over(older), tls: true}, "", ""},
+		"a kubelet":         {way{host: "cp1", address: over(plain), tls: true}, "", ""},
+		"a kubelet whose certificate has expired": {
+			way{host: "cp1", address: over(&tls.Config{Certificates: []tls.Certificate{expired}}), tls: true}, "", "",
+		},
+		"a certificate without names": {
+			way{host: "cp1", address: over(&tls.Config{Certificates: []tls.Certificate{unnamed}}), tls: true}, "the certificate is not for cp1 or 127.0.0.1", "network team",
+		},
 		"BIRD":                           {way{host: "cp1", address: free, optional: true}, "", ""},
 		"no Typha on this node":          {way{host: "cp1", address: none, optional: true}, "", ""},
 		"a tunnel":                       {way{host: "cp1", address: none, protocol: "udp", optional: true}, "", ""},
@@ -110,9 +124,10 @@ func TestWay(t *testing.T) {
 		"no program behind the balancer": {way{address: none, tls: true}, "connection refused", "load balancer team"},
 		"TLS that a device terminates":   {way{host: "cp1", address: over(plain), tls: true, roots: otherRoots, path: "/livez"}, "a device on the way terminates TLS", "network team"},
 		"etcd's TLS that a device replaces": {
-			way{host: "cp1", address: over(tls.Config{Certificates: []tls.Certificate{foreign}}), tls: true}, `the certificate is not for cp1 or 127.0.0.1, subject "CN=firewall.bank`, "network team",
+			way{host: "cp1", address: over(&tls.Config{Certificates: []tls.Certificate{foreign}}), tls: true}, `the certificate is not for cp1 or 127.0.0.1, subject "CN=firewall.bank`, "network team",
 		},
 		"a device that resets": {way{host: "cp1", address: served(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 1)) // a reset before it could also end the connect
 			if tcp, is := c.(*net.TCPConn); is {
 				_ = tcp.SetLinger(0)
 			}

@@ -86,7 +86,7 @@ func newSickHost(t *testing.T, api string) *sickHost {
 		"hash": hash, "password": password, "proxy's password": proxy, "signature": signature, "a Secret's data": data,
 	})
 	encoded := base64.StdEncoding.EncodeToString
-	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: a\n  cluster: {server: " + api + ", insecure-skip-tls-verify: true}\n" +
+	kubeconfig := "apiVersion: v1\nkind: Config\ncurrent-context: a\nclusters:\n- name: a\n  cluster: {server: " + api + "}\n" +
 		"contexts:\n- name: a\n  context: {cluster: a, user: a}\nusers:\n- name: a\n  user:\n    token: " + code + "\n"
 	for name, text := range map[string]string{
 		"etc/airgap/pki/ca.key": registryKey, "etc/airgap/registry.htpasswd": "bank:" + hash + "\n", "etc/kubernetes/pki/ca.key": caKey, "etc/kubernetes/pki/etcd/ca.key": clientKey,

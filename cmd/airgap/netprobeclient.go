@@ -22,7 +22,9 @@ of data. --ingress and --node-port add servers of applications.
 So a user sees whether load balancers and firewalls forget idle connections.
 
 The command runs on any Linux machine, also without root, and requires no bundle and no
-credentials. It shows the certificate of a server and does not check its CA.
+credentials. It shows the certificate of a server and does not check its CA. If a certificate
+has no DNS name and no IP address, or is not for server authentication, clients refuse it. Then
+the tests of this server stop after the handshake.
 
 The exit code is 3 if a test failed.`,
 		Example: "  airgap netprobe client k8s.bank.example\n  airgap netprobe client k8s.bank.example:6443 --ingress apps.bank.example --node-port 10.20.0.21:30080\n  airgap netprobe client k8s.bank.example --idle 30m",

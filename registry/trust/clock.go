@@ -27,20 +27,21 @@ func (e *ClockError) Unwrap() error { return e.Err }
 
 // Ahead returns how far the clock of the registry at addr (HOST:PORT) is ahead of this host's, to
 // about a second. It is negative if the clock is behind. ca (PEM) must have signed the registry's
-// certificate. The validity period of the certificate does not count, since the clocks may be wrong.
+// certificate. Since the clocks may be wrong, the certificate is verified at a time in its own validity
+// period. A first handshake, which must fail, shows it.
 func Ahead(ctx context.Context, addr string, ca []byte) (time.Duration, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
 		return 0, errors.New("read registry CA: it contains no certificate")
 	}
-	host, _, err := net.SplitHostPort(addr)
+	shown, err := shownChain(ctx, addr)
 	if err != nil {
 		return 0, fmt.Errorf("query registry's clock: %w", err)
 	}
+	valid := shown[0].NotBefore.Add(time.Second)
 	client := httpclient.New(&http.Transport{
 		DialContext: (&net.Dialer{Timeout: dialTimeout}).DialContext, TLSHandshakeTimeout: dialTimeout, DisableKeepAlives: true,
-		// ignoreTime verifies everything except the validity period.
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, VerifyConnection: ignoreTime(host, roots)}, //nolint:gosec // see above
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, Time: func() time.Time { return valid }},
 	})
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeout)
 	defer cancel()
@@ -60,19 +61,6 @@ func Ahead(ctx context.Context, addr string, ca []byte) (time.Duration, error) {
 	}
 	// The header has whole seconds, which are half over on average. So is the round trip.
 	return there.Add(time.Second / 2).Sub(asked.Add(time.Since(asked) / 2)), nil
-}
-
-// ignoreTime verifies chain and name as TLS does, at a time when the certificate was valid.
-func ignoreTime(host string, roots *x509.CertPool) func(tls.ConnectionState) error {
-	return func(c tls.ConnectionState) error {
-		leaf := c.PeerCertificates[0] // a client always has one
-		between := x509.NewCertPool()
-		for _, more := range c.PeerCertificates[1:] {
-			between.AddCert(more)
-		}
-		_, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between, CurrentTime: leaf.NotBefore.Add(time.Second)})
-		return err
-	}
 }
 
 // explainClock turns the error of a handshake into a *ClockError if the clocks differ too much for

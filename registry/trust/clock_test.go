@@ -4,6 +4,9 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"log"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,6 +19,12 @@ import (
 // its answers use that clock.
 func serverAt(t *testing.T, ahead time.Duration) (addr string, pki PKI) {
 	t.Helper()
+	return serverOn(t, "127.0.0.1", ahead)
+}
+
+// serverOn starts a registry host with a certificate for 127.0.0.1 on any address of this machine.
+func serverOn(t *testing.T, address string, ahead time.Duration) (addr string, pki PKI) {
+	t.Helper()
 	pki = PKI{Dir: t.TempDir()}
 	must(t, pki.Ensure([]string{"127.0.0.1"}, time.Now().Add(ahead)))
 	pair, err := tls.LoadX509KeyPair(pki.CertificateFile(), pki.KeyFile())
@@ -24,6 +33,10 @@ func serverAt(t *testing.T, ahead time.Duration) (addr string, pki PKI) {
 		w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
 	}))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}}
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	must(t, server.Listener.Close())
+	server.Listener, err = net.Listen("tcp4", net.JoinHostPort(address, "0"))
+	must(t, err)
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	return server.Listener.Addr().String(), pki
@@ -48,7 +61,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadOfAStranger: only a registry with a certificate of the CA may report the time.
+// TestAheadOfAStranger: only a registry with a certificate of the CA for its name may report the time.
 func TestAheadOfAStranger(t *testing.T) {
 	_, pki := serverAt(t, 0)
 	ca, err := os.ReadFile(pki.CAFile())
@@ -56,6 +69,12 @@ func TestAheadOfAStranger(t *testing.T) {
 	stranger, _ := serverAt(t, time.Hour)
 	if ahead, err := Ahead(t.Context(), stranger, ca); err == nil {
 		t.Errorf("a registry with another CA was trusted: %s", ahead)
+	}
+	other, pki := serverOn(t, "127.0.0.2", 80*time.Hour)
+	ca, err = os.ReadFile(pki.CAFile())
+	must(t, err)
+	if ahead, err := Ahead(t.Context(), other, ca); err == nil {
+		t.Errorf("a certificate for another name was trusted: %s", ahead)
 	}
 }
 

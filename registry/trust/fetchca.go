@@ -9,6 +9,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/internal/peercert"
 )
 
 const dialTimeout = 10 * time.Second
@@ -17,7 +19,6 @@ const dialTimeout = 10 * time.Second
 // CAHash, and the only trust anchor. The registry must present a CA certificate with this hash. In a
 // second, full handshake it must prove that this CA signed its certificate. If only the clocks of
 // the two hosts prevent that, the error is a *ClockError.
-// the two hosts alone, the error is a *ClockError.
 func FetchCA(ctx context.Context, addr, hash string) ([]byte, error) {
 	shown, err := shownChain(ctx, addr)
 	if err != nil {
@@ -39,10 +40,10 @@ func FetchCA(ctx context.Context, addr, hash string) ([]byte, error) {
 // must fail. The error contains the chain.
 func shownChain(ctx context.Context, addr string) ([]*x509.Certificate, error) {
 	err := handshake(ctx, addr, x509.NewCertPool())
-	var unverified *tls.CertificateVerificationError
+	shown := peercert.Presented(err)
 	switch {
-	case errors.As(err, &unverified):
-		return unverified.UnverifiedCertificates, nil
+	case len(shown) > 0:
+		return shown, nil
 	case err != nil:
 		return nil, err
 	}

@@ -3,11 +3,16 @@ package agent
 import (
 	"bufio"
 	"bytes"
+	"crypto/ed25519"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/netip"
 	"slices"
@@ -58,6 +63,12 @@ func TestBalancerShapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	own.ClientAuth = tls.NoClientCert
+	token := netprobe.NewToken()
+	agents, err := token.Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents.Certificates = nil
 	for _, test := range []struct {
 		name    string
 		targets func(from netip.Addr) []string
@@ -70,8 +81,10 @@ func TestBalancerShapes(t *testing.T) {
 			"fail, balancer: the load balancer sends a header of the PROXY protocol (v1) to these hosts, which the API server does not read: " + masters},
 		{"PROXY protocol 2", turns, sendFirst(proxyV2 + "\x21\x11\x00\x0c" + "abcdabcdabab"),
 			"fail, balancer: the load balancer sends a header of the PROXY protocol (v2) to these hosts, which the API server does not read: " + masters},
-		{"terminates TLS", turns, terminate(own, false), "fail, balancer: the load balancer terminates TLS (CN=netprobe) for these hosts: " + allHosts},
-		{"terminates TLS and opens its own", turns, terminate(own, true), "fail, balancer: the load balancer terminates TLS (CN=netprobe) for these hosts: " + allHosts},
+		{"terminates TLS", turns, terminate(own, nil), "fail, balancer: the load balancer terminates TLS (CN=netprobe) for these hosts: " + allHosts},
+		{"terminates TLS and opens its own", turns, terminate(own, agents), "fail, balancer: the load balancer terminates TLS (CN=netprobe) for these hosts: " + allHosts},
+		{"terminates TLS with a certificate without names", turns, terminate(withoutNames(t), nil),
+			"fail, balancer: the load balancer terminates TLS, or another service answers (CN=old), for these hosts: " + allHosts},
 		{"HTTP", turns, func(conn, _ net.Conn) {
 			_, _ = conn.Read(make([]byte, 1))
 			_, _ = io.WriteString(conn, "HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -80,7 +93,7 @@ func TestBalancerShapes(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			at := n.relay(t, 4, test.targets, test.carry)
-			hosts := &network{t: t, number: n.number, hosts: n.hosts[:4]}
+			hosts := &network{t: t, number: n.number, hosts: n.hosts[:4], token: token}
 			if got := hosts.vipFindings(at, 9); got != test.want && (test.want == "" || !strings.HasPrefix(got, test.want)) {
 				t.Errorf("says\n%s\nwant\n%s", got, test.want)
 			}
@@ -194,18 +207,33 @@ func sendFirst(header string) func(conn, back net.Conn) {
 	}
 }
 
-// terminate terminates TLS, and passes the content on, in TLS if again is true.
-func terminate(own *tls.Config, again bool) func(conn, back net.Conn) {
+// terminate terminates TLS, and passes the content on, in TLS if again is not nil.
+func terminate(own, again *tls.Config) func(conn, back net.Conn) {
 	return func(conn, back net.Conn) {
 		inside := tls.Server(conn, own)
 		if inside.Handshake() != nil {
 			return
 		}
-		if again {
-			back = tls.Client(back, &tls.Config{InsecureSkipVerify: true})
+		if again != nil {
+			back = tls.Client(back, again)
 		}
 		forward(inside, back)
 	}
+}
+
+// withoutNames has a certificate that clients cannot pin.
+func withoutNames(t *testing.T) *tls.Config {
+	t.Helper()
+	public, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "old"}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, form, form, public, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
 }
 
 // smallHello passes only handshakes with a small first message.

@@ -3,6 +3,7 @@ package agent
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -54,6 +55,7 @@ type network struct {
 	t      testing.TB
 	number int64
 	hosts  []netprobe.Host
+	token  netprobe.Token // of the plans; zero for a new one each
 }
 
 // networks numbers the networks: the tests run in parallel, because they mostly wait.
@@ -131,7 +133,7 @@ func (n *network) rules(space int, family, hook string, rules []string) {
 
 func (n *network) plan() netprobe.Plan {
 	return netprobe.Plan{
-		Token: netprobe.NewToken(), Hosts: n.hosts, Limit: 120,
+		Token: cmp.Or(n.token, netprobe.NewToken()), Hosts: n.hosts, Limit: 120,
 		TCP: []netprobe.Port{
 			{Number: 6443, For: "kube-apiserver", To: netprobe.ControlPlanes, From: netprobe.All},
 			{Number: 2380, For: "etcd peers", To: netprobe.ControlPlanes, From: netprobe.ControlPlanes},

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/internal/peercert"
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
@@ -46,7 +47,7 @@ func (t *vipTest) greet(ctx context.Context, config *tls.Config) (g greeting) {
 		g = t.readGreeting(conn)
 	case errors.As(err, &other):
 		g = greeting{result: netprobe.OtherCertificate, said: subject(other.UnverifiedCertificates)}
-		if t.throughTLS(ctx) {
+		if t.throughTLS(ctx, other.UnverifiedCertificates) {
 			g.result = netprobe.TerminatesTLS
 		}
 	case errors.As(err, plain):
@@ -78,13 +79,25 @@ func (t *vipTest) readGreeting(conn *tls.Conn) greeting {
 // nobody is no host, so that the reader of a request cannot repeat it to an agent as a message.
 const nobody = 0xffff
 
-// throughTLS sends a request in TLS with any certificate. If an agent answers it, the load balancer
-// terminates TLS. The request is a message in the path of an HTTP request, so that it also passes a
-// load balancer that reads HTTP.
-func (t *vipTest) throughTLS(ctx context.Context) bool {
-	//nolint:gosec // the content is no secret, and the answer has an HMAC
-	dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: &tls.Config{InsecureSkipVerify: true}}
-	conn, err := dialer.DialContext(ctx, "tcp4", t.plan.VIP)
+// throughTLS sends a request in TLS to the server with these certificates. If an agent answers it, the
+// load balancer terminates TLS. The request is a message in the path of an HTTP request, so that it
+// also passes a load balancer that reads HTTP. Its content is no secret, and the answer has an HMAC. A
+// certificate that cannot be pinned counts as one of another service.
+func (t *vipTest) throughTLS(ctx context.Context, presented []*x509.Certificate) bool {
+	host, _, err := net.SplitHostPort(t.plan.VIP)
+	if err != nil || len(presented) == 0 {
+		return false
+	}
+	pins := peercert.New(host)
+	if err := pins.Add(presented[0]); err != nil {
+		return false
+	}
+	var conn net.Conn
+	err = pins.Connect(func(config *tls.Config) (err error) {
+		dialer := tls.Dialer{NetDialer: &net.Dialer{Timeout: dialTimeout}, Config: config}
+		conn, err = dialer.DialContext(ctx, "tcp4", t.plan.VIP)
+		return err
+	})
 	if err != nil {
 		return false
 	}

@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/netip"
 	"time"
+
+	"airgap.dev/airgap/internal/peercert"
 )
 
 // Kind is the kind of a server.
@@ -105,6 +107,7 @@ type probe struct {
 	Tested
 
 	host     string
+	pins     *peercert.Pins
 	dialed   string // the first address of the host, with the port
 	idle     time.Duration
 	waited   func()
@@ -139,7 +142,7 @@ func (p *probe) resolve(ctx context.Context) bool {
 		p.add("name", Failed, err.Error(), "give HOST:PORT")
 		return false
 	}
-	p.host = host
+	p.host, p.pins = host, peercert.New(host)
 	asked, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	all, err := net.DefaultResolver.LookupNetIP(asked, "ip", host)
