@@ -26,6 +26,8 @@ type Finding struct {
 	What     string   `json:"what"`  // "TCP 2380 (etcd peers) does not arrive"
 	Between  []string `json:"between"`
 	Fix      string   `json:"fix"`
+	// Capture has the packets of the first pair in Between, at most 12 lines.
+	Capture []string `json:"capture,omitempty"`
 }
 
 // About is the topic of a finding.
@@ -135,6 +137,9 @@ func (m *Matrix) closed(n Needs) []Finding {
 	for _, g := range order {
 		f := g.finding(n, m.in)
 		f.Between = m.between(groups[g])
+		if f.Severity != Notes {
+			f.Capture = m.capture(groups[g])
+		}
 		found = append(found, f)
 	}
 	return found
@@ -254,7 +259,8 @@ func (m *Matrix) narrow(n Needs) []Finding {
 	for _, size := range slices.Sorted(maps.Keys(by)) {
 		found = append(found, Finding{
 			Severity: Stops, About: AboutSize, Owner: "network", What: m.in.Say("packets larger than %d bytes are lost, but the interfaces send up to %d", size, by[size][0].MTU), Between: m.between(by[size]),
-			Fix: m.in.Say("allow packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and create the bundle again", by[size][0].MTU, size),
+			Fix:     m.in.Say("allow packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and create the bundle again", by[size][0].MTU, size),
+			Capture: m.capture(by[size]),
 		})
 	}
 	return found

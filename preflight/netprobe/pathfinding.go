@@ -108,9 +108,10 @@ func (m pathFindings) hostsNarrow() []Finding {
 	for _, s := range order {
 		found = append(found, Finding{
 			Severity: Stops, About: AboutSize, Owner: "network",
-			What: m.in.Say("host traffic (TCP) of full size does not pass, and no ICMP comes back: packets larger than %d bytes are lost, but the interfaces send up to %d", s.passes, s.mtu),
+			What:    m.in.Say("host traffic (TCP) of full size does not pass, and no ICMP comes back: packets larger than %d bytes are lost, but the interfaces send up to %d", s.passes, s.mtu),
 			Between: m.between(by[s]),
-			Fix: m.in.Say("allow packets of %d bytes between these hosts, or let the routers answer with ICMP type 3 code 4; network.mtu does not help, because it changes only packets of pods", s.mtu),
+			Fix:     m.in.Say("allow packets of %d bytes between these hosts, or let the routers answer with ICMP type 3 code 4; network.mtu does not help, because it changes only packets of pods", s.mtu),
+			Capture: m.capture(by[s]),
 		})
 	}
 	return found
