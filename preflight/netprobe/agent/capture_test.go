@@ -47,10 +47,11 @@ func TestCapture(t *testing.T) {
 	n.lose(
 		"ip saddr 10.99.0.1 ip daddr 10.99.0.2 tcp dport 10250 tcp flags & (syn | ack) == syn drop",
 		"ip saddr 10.99.0.3 ip daddr 10.99.0.1 tcp sport 10250 tcp flags & (syn | ack) == syn | ack drop",
-		"ip saddr 10.99.0.1 ip daddr 10.99.0.2 udp dport 8472 drop",
+		"ip saddr 10.99.0.1 ip daddr 10.99.0.2 udp dport { 6081, 8472 } drop",
 	)
 	plan := n.plan()
-	findings := n.matrix(plan).Findings(netprobe.Needs{TCP: plan.TCP, VXLAN: 8472})
+	m := n.matrix(plan)
+	findings := m.Findings(netprobe.Needs{TCP: plan.TCP, VXLAN: 8472})
 	matches(t, captureOf(t, findings, "TCP 10250 (kubelet) does not arrive"),
 		`(h0 CLOCK out 10\.99\.0\.1\.PORT > 10\.99\.0\.2\.10250: TCP SYN, ttl 64\n){1,2}`,
 		`h1: no such packet arrived at its interface\n`)
@@ -61,6 +62,9 @@ func TestCapture(t *testing.T) {
 		`(h2 CLOCK in 10\.99\.0\.1\.PORT > 10\.99\.0\.3\.10250: TCP SYN, ttl 64\n|h2 CLOCK out 10\.99\.0\.3\.10250 > 10\.99\.0\.1\.PORT: TCP SYN\+ACK, ttl 64\n){2,4}`)
 	matches(t, captureOf(t, findings, "VXLAN on UDP 8472 does not arrive"),
 		`h0 CLOCK out 10\.99\.0\.1\.PORT > 10\.99\.0\.2\.8472: VXLAN, [0-9.]+ > [0-9.]+: ICMP echo request, ttl 64\n`,
+		`h1: no such packet arrived at its interface\n`)
+	matches(t, captureOf(t, m.Findings(netprobe.Needs{VXLAN: 6081}), "UDP 6081 does not arrive"),
+		`h0 CLOCK out 10\.99\.0\.1\.PORT > 10\.99\.0\.2\.6081: UDP, length \d+, ttl 64\n`,
 		`h1: no such packet arrived at its interface\n`)
 }
 
