@@ -278,11 +278,11 @@ func TestSkip(t *testing.T) {
 
 func TestReportForms(t *testing.T) {
 	report := Report{Host: "bank-01", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: time.Unix(1_795_000_000, 0).UTC(), Worst: Fail, Results: []Entry{
-		{"a", "A", "x", "fail 1", pass("fine & well")},
-		{"b", "B", "x", "severity warn", Result{Warn, "found", "expected", "repair"}},
-		{"c", "C", "x", "", Result{Fail, "two\nlines", "<expected>", "repair"}},
-		{"d", "D", "x", "", Result{Status: Error, Found: "unknown"}},
-		{"e", "E", "x", "", skipped("no need")},
+		{ID: "a", Title: "A", Source: "x", Site: "fail 1", Result: pass("fine & well")},
+		{ID: "b", Title: "B", Source: "x", Site: "severity warn", Result: Result{Warn, "found", "expected", "repair"}},
+		{ID: "c", Title: "C", Source: "x", Site: "", Result: Result{Fail, "two\nlines", "<expected>", "repair"}, Capture: []string{"a 00:00:00.000001 out 10.0.0.1.99 > 10.0.0.2.6443: TCP SYN, ttl 64"}},
+		{ID: "d", Title: "D", Source: "x", Site: "", Result: Result{Status: Error, Found: "unknown"}},
+		{ID: "e", Title: "E", Source: "x", Site: "", Result: skipped("no need")},
 	}}
 	golden(t, "forms.txt", report.Text)
 	golden(t, "forms.json", func(w io.Writer) error {

@@ -24,6 +24,8 @@ type Entry struct {
 	Source string `yaml:"source" json:"source"`
 	Site   string `yaml:"site,omitempty" json:"site,omitempty"` // the settings in airgap.yaml: "severity warn"
 	Result `yaml:",inline"`
+	// Capture has the packets of failing exchanges between hosts, for a network team.
+	Capture []string `yaml:"capture,omitempty" json:"capture,omitempty"`
 }
 
 // Passed reports whether no check failed and no result is unknown.
@@ -100,6 +102,9 @@ func (e Entry) text(p *printer, width int) {
 		if detail.text != "" {
 			p.line("%s%-4s %s", indent, detail.label, strings.ReplaceAll(detail.text, "\n", "\n"+indent+"     "))
 		}
+	}
+	if len(e.Capture) > 0 { // too long for a terminal
+		p.line("%sthe packets that show this are in --output json, and for the network team on the page of --network-page", indent)
 	}
 }
 

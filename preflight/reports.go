@@ -110,6 +110,9 @@ func (e *Entry) clean() {
 	for _, text := range []*string{&e.Found, &e.Want, &e.Fix} {
 		*text = plain(*text)
 	}
+	for i := range e.Capture {
+		e.Capture[i] = plainLine(e.Capture[i])
+	}
 }
 
 // plain removes control and direction characters from a text but keeps its lines: a report from

@@ -20,7 +20,7 @@ func entry(id string, status Status, found string) Entry {
 // threeHosts has reports of different releases: only one has check b, only another has check e.
 func threeHosts() Reports {
 	day := time.Unix(1_795_000_000, 0).UTC()
-	failed := Entry{"swap", "Swap is off", "kubeadm Swap", "severity fail", Result{Fail, "/dev/dm-1\n/dev/dm-2", "no active swap", "swapoff -a"}}
+	failed := Entry{ID: "swap", Title: "Swap is off", Source: "kubeadm Swap", Site: "severity fail", Result: Result{Fail, "/dev/dm-1\n/dev/dm-2", "no active swap", "swapoff -a"}}
 	other := failed
 	other.Found = "/dev/dm-7"
 	return Reports{
@@ -90,7 +90,7 @@ func TestPageSheets(t *testing.T) {
 // TestHTMLShowsForeignTextAsText: text from a host is escaped, and the page loads nothing.
 func TestHTMLShowsForeignTextAsText(t *testing.T) {
 	const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)></style></title>{{.}}` + "`javascript:alert(3)//\u202e\x00"
-	e := Entry{hostile, hostile, hostile, hostile, Result{Fail, hostile, hostile, hostile}}
+	e := Entry{ID: hostile, Title: hostile, Source: hostile, Site: hostile, Result: Result{Fail, hostile, hostile, hostile}}
 	one := Report{Host: hostile, System: hostile, Kernel: hostile, Worst: Fail, Results: []Entry{e}}
 	e.Status = hostile
 	for _, all := range []Reports{{one}, {one, one, {Host: hostile, Results: []Entry{e}}}} {
@@ -146,11 +146,12 @@ func TestReadReports(t *testing.T) {
 	if again, _ := json.Marshal(all); !bytes.Equal(again, written) {
 		t.Errorf("came back as\n%s, written\n%s", again, written)
 	}
-	one, err := ReadReports(strings.NewReader(` {"host": "a\u001b[2K\nb", "new": [1], "worst": "pass", "results": [{"id": "x", "status": "fail", "found": "1\u202e\r2\n\t3"}]} `))
+	one, err := ReadReports(strings.NewReader(` {"host": "a\u001b[2K\nb", "new": [1], "worst": "pass", "results": [{"id": "x", "status": "fail", "found": "1\u202e\r2\n\t3", ` +
+		`"capture": ["b\u001b[2K\n"]}]} `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := one[0]; got.Host != "a\ufffd[2K b" || got.Results[0].Found != "1\ufffd\ufffd2\n 3" || got.Worst != Fail {
+	if got := one[0]; got.Host != "a\ufffd[2K b" || got.Results[0].Found != "1\ufffd\ufffd2\n 3" || got.Worst != Fail || got.Results[0].Capture[0] != "b\ufffd[2K " {
 		t.Errorf("read as %+v", got)
 	}
 }

@@ -121,7 +121,10 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 	results := resultsBetween(timed.Config, m, can)
 	results[preflight.EtcdLatency] = withTimes(results[preflight.EtcdLatency], s, timed, m)
 	judgePeers(results, s.Config, m, s.Index.Lock.BGPPeers)
-	return preflight.RunCrossHost(ctx, results, s.Config.Preflight, time.Now().UTC(), choice)
+	report, err := preflight.RunCrossHost(ctx, results, s.Config.Preflight, time.Now().UTC(), choice)
+	_, needs := NeedsOf(s.Config, m, can)
+	addCaptures(&report, m.Findings(needs))
+	return report, err
 }
 
 // CanChoose returns the encapsulations that airgap can choose for the pod network. An existing cluster keeps its own.

@@ -10,7 +10,7 @@ const (
 	// of this host: a SYN+ACK, a UDP reply, or a reply inside a VXLAN. RefusalLeft is an RST.
 	AnswerLeft  Layer = "answer left"
 	RefusalLeft Layer = "refusal left"
-	// RequestLeft is a SYN, or a ping inside a VXLAN, that leaves the interface to the other host.
+	// RequestLeft is a SYN, a UDP test, or a ping inside a VXLAN, that leaves the interface to the other host.
 	RequestLeft Layer = "request left"
 	// AnswerArrived is an answer of the other host at this host's interface, before its own firewall.
 	AnswerArrived Layer = "answer arrived"

@@ -71,7 +71,7 @@ func (m *Matrix) balancer() []Finding {
 
 // onBalancer is a finding about the load balancer, for its administrators.
 func (m balancing) onBalancer(severity Severity, what string, hosts []int, fix string) Finding {
-	return Finding{severity, AboutVIP, balancerTeam, what, m.names(hosts), m.in.Say(fix)}
+	return Finding{Severity: severity, About: AboutVIP, Owner: balancerTeam, What: what, Between: m.names(hosts), Fix: m.in.Say(fix)}
 }
 
 // unreached returns the findings about hosts that do not always get an answer. If a load balancer
@@ -234,8 +234,8 @@ func (m balancing) ipv6() []Finding {
 	var found []Finding
 	for _, addresses := range slices.Sorted(maps.Keys(by)) {
 		found = append(found, Finding{
-			Warns, AboutVIP, dnsTeam, m.in.Say("the endpoint's name also has an IPv6 address (%s) on these hosts; clients with IPv6 prefer it, and the cluster has no IPv6", addresses),
-			m.names(by[addresses]), m.in.Say("remove the AAAA record of the name in kubernetes.controlPlaneEndpoint"),
+			Severity: Warns, About: AboutVIP, Owner: dnsTeam, What: m.in.Say("the endpoint's name also has an IPv6 address (%s) on these hosts; clients with IPv6 prefer it, and the cluster has no IPv6", addresses),
+			Between: m.names(by[addresses]), Fix: m.in.Say("remove the AAAA record of the name in kubernetes.controlPlaneEndpoint"),
 		})
 	}
 	return found

@@ -54,16 +54,16 @@ func (m balancing) answering() []Finding {
 	var found []Finding
 	for _, settings := range slices.SortedFunc(maps.Keys(by), func(a, b LocalVIP) int { return by[a][0] - by[b][0] }) {
 		found = append(found, Finding{
-			Stops, AboutVIP, "hosts",
-			m.in.Say("these hosts have the load balancer's address on %s (direct server return) and announce it by ARP (arp_ignore %d, arp_announce %d), so clients bypass the load balancer",
+			Severity: Stops, About: AboutVIP, Owner: "hosts",
+			What: m.in.Say("these hosts have the load balancer's address on %s (direct server return) and announce it by ARP (arp_ignore %d, arp_announce %d), so clients bypass the load balancer",
 				settings.Interface, settings.ARPIgnore, settings.ARPAnnounce),
-			m.names(by[settings]), m.in.Say(fixARP),
+			Between: m.names(by[settings]), Fix: m.in.Say(fixARP),
 		})
 	}
 	if len(holders) > 1 {
 		found = append(found, Finding{
-			Stops, AboutVIP, "hosts", m.in.Say("several hosts have the load balancer's address at the same time"), m.names(holders),
-			m.in.Say("allow VRRP (IP protocol 112 to 224.0.0.18) between these hosts, and check the priorities in keepalived's configuration"),
+			Severity: Stops, About: AboutVIP, Owner: "hosts", What: m.in.Say("several hosts have the load balancer's address at the same time"), Between: m.names(holders),
+			Fix: m.in.Say("allow VRRP (IP protocol 112 to 224.0.0.18) between these hosts, and check the priorities in keepalived's configuration"),
 		})
 	}
 	return found
@@ -85,8 +85,8 @@ func (m balancing) announcing() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Warns, AboutVIP, "hosts", m.in.Say("these hosts do not answer ARP requests for the load balancer's address, but can announce it in their own ones (arp_announce below 2)"),
-		m.names(hosts), m.in.Say(fixARP),
+		Severity: Warns, About: AboutVIP, Owner: "hosts", What: m.in.Say("these hosts do not answer ARP requests for the load balancer's address, but can announce it in their own ones (arp_announce below 2)"),
+		Between: m.names(hosts), Fix: m.in.Say(fixARP),
 	}}
 }
 
@@ -106,7 +106,7 @@ func (m balancing) incomplete() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Stops, AboutVIP, "hosts", m.in.Say("these hosts do not have the load balancer's address, but other control-plane hosts have it for direct server return"),
-		m.names(without), m.in.Say("add the load balancer's address to the interface lo of these hosts, as on the others"),
+		Severity: Stops, About: AboutVIP, Owner: "hosts", What: m.in.Say("these hosts do not have the load balancer's address, but other control-plane hosts have it for direct server return"),
+		Between: m.names(without), Fix: m.in.Say("add the load balancer's address to the interface lo of these hosts, as on the others"),
 	}}
 }

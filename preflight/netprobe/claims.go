@@ -67,12 +67,12 @@ func (m *Matrix) claimed() []Finding {
 		case len(hosts) > 1: // a thief of addresses has one of them
 			if !proxies[c.MAC] {
 				proxies[c.MAC] = true
-				found = append(found, Finding{Warns, AboutDuplicates, "network", m.in.Say("the device %s answers ARP in place of these hosts", c.MAC), m.names(hosts),
-					m.in.Say("ask whether the port isolates hosts (private VLAN, local proxy ARP): then switch it off between these hosts; otherwise the device has their addresses")})
+				found = append(found, Finding{Severity: Warns, About: AboutDuplicates, Owner: "network", What: m.in.Say("the device %s answers ARP in place of these hosts", c.MAC), Between: m.names(hosts),
+					Fix: m.in.Say("ask whether the port isolates hosts (private VLAN, local proxy ARP): then switch it off between these hosts; otherwise the device has their addresses")})
 			}
 		default:
-			found = append(found, Finding{Stops, AboutDuplicates, "network", m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), m.names([]int{c.Host}),
-				m.in.Say("find the port of the device in the MAC address table of the switches, and give one of the two another address")})
+			found = append(found, Finding{Severity: Stops, About: AboutDuplicates, Owner: "network", What: m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), Between: m.names([]int{c.Host}),
+				Fix: m.in.Say("find the port of the device in the MAC address table of the switches, and give one of the two another address")})
 		}
 	}
 	return append(found, m.claimedVIP()...)
@@ -119,8 +119,8 @@ func (m *Matrix) claimedVIP() []Finding {
 	for _, mac := range macs {
 		names = append(names, m.device(mac))
 	}
-	return []Finding{{Stops, AboutVIP, "network", m.in.Say("several devices have the load balancer's address %s", address), m.few(names),
-		m.in.Say("find the ports of the devices in the MAC address table of the switches, and leave the address to one of them; real servers of direct server return need arp_ignore = 1")}}
+	return []Finding{{Severity: Stops, About: AboutVIP, Owner: "network", What: m.in.Say("several devices have the load balancer's address %s", address), Between: m.few(names),
+		Fix: m.in.Say("find the ports of the devices in the MAC address table of the switches, and leave the address to one of them; real servers of direct server return need arp_ignore = 1")}}
 }
 
 // imposter is advice about the only device with the load balancer's address, if it connects to no

@@ -26,6 +26,8 @@ type Finding struct {
 	What     string   `json:"what"`  // "TCP 2380 (etcd peers) does not arrive"
 	Between  []string `json:"between"`
 	Fix      string   `json:"fix"`
+	// Capture has the packets of the first pair in Between, at most 12 lines.
+	Capture []string `json:"capture,omitempty"`
 }
 
 // About is the topic of a finding.
@@ -84,7 +86,7 @@ func (m *Matrix) Findings(n Needs) []Finding {
 func (m *Matrix) unmeasured() []Finding {
 	var found []Finding
 	if len(m.Missing) > 0 {
-		found = append(found, Finding{Stops, AboutReports, "hosts", "no report, so the connections of these hosts are unknown", m.names(m.Missing), "measure on these hosts, too, at the same time as on the others"})
+		found = append(found, Finding{Severity: Stops, About: AboutReports, Owner: "hosts", What: "no report, so the connections of these hosts are unknown", Between: m.names(m.Missing), Fix: "measure on these hosts, too, at the same time as on the others"})
 	}
 	failed := map[string][]int{}
 	for _, e := range m.ListenErrors {
@@ -100,7 +102,7 @@ func (m *Matrix) unmeasured() []Finding {
 		failed[what] = append(failed[what], e.Host)
 	}
 	for _, what := range slices.Sorted(maps.Keys(failed)) {
-		found = append(found, Finding{Warns, AboutReports, "hosts", what, m.names(failed[what]), "run as root, and make the kernel module vxlan available"})
+		found = append(found, Finding{Severity: Warns, About: AboutReports, Owner: "hosts", What: what, Between: m.names(failed[what]), Fix: "run as root, and make the kernel module vxlan available"})
 	}
 	return found
 }
@@ -135,6 +137,9 @@ func (m *Matrix) closed(n Needs) []Finding {
 	for _, g := range order {
 		f := g.finding(n, m.in)
 		f.Between = m.between(groups[g])
+		if f.Severity != Notes {
+			f.Capture = m.capture(groups[g])
+		}
 		found = append(found, f)
 	}
 	return found
@@ -253,8 +258,9 @@ func (m *Matrix) narrow(n Needs) []Finding {
 	var found []Finding
 	for _, size := range slices.Sorted(maps.Keys(by)) {
 		found = append(found, Finding{
-			Stops, AboutSize, "network", m.in.Say("packets larger than %d bytes are lost, but the interfaces send up to %d", size, by[size][0].MTU), m.between(by[size]),
-			m.in.Say("allow packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and create the bundle again", by[size][0].MTU, size),
+			Severity: Stops, About: AboutSize, Owner: "network", What: m.in.Say("packets larger than %d bytes are lost, but the interfaces send up to %d", size, by[size][0].MTU), Between: m.between(by[size]),
+			Fix:     m.in.Say("allow packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and create the bundle again", by[size][0].MTU, size),
+			Capture: m.capture(by[size]),
 		})
 	}
 	return found
@@ -273,8 +279,8 @@ func (m *Matrix) unknownSizes() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Warns, AboutSize, "hosts", "the largest packet size is unknown, because no packet of any size arrived", m.between(unknown),
-		"measure again after UDP passes between these hosts, as root and on all hosts at the same time; or test by hand: ping -M do -s SIZE ADDRESS",
+		Severity: Warns, About: AboutSize, Owner: "hosts", What: "the largest packet size is unknown, because no packet of any size arrived", Between: m.between(unknown),
+		Fix: "measure again after UDP passes between these hosts, as root and on all hosts at the same time; or test by hand: ping -M do -s SIZE ADDRESS",
 	}}
 }
 
@@ -290,7 +296,7 @@ func (m *Matrix) clocks() []Finding {
 	var found []Finding
 	for _, severity := range []Severity{Stops, Warns} {
 		if len(worst[severity]) > 0 {
-			found = append(found, Finding{severity, AboutClocks, "hosts", "clocks differ", m.few(worst[severity]), "use the same time servers on all hosts: chronyc sources, then chronyc makestep"})
+			found = append(found, Finding{Severity: severity, About: AboutClocks, Owner: "hosts", What: "clocks differ", Between: m.few(worst[severity]), Fix: "use the same time servers on all hosts: chronyc sources, then chronyc makestep"})
 		}
 	}
 	return found
@@ -333,7 +339,7 @@ func (m *Matrix) sharedIdentities() []Finding {
 		default:
 			fix += "replace the network card in the hypervisor"
 		}
-		found = append(found, Finding{severity, AboutDuplicates, "hosts", "the same " + d.What + " " + d.Value, m.names(d.Hosts), fix})
+		found = append(found, Finding{Severity: severity, About: AboutDuplicates, Owner: "hosts", What: "the same " + d.What + " " + d.Value, Between: m.names(d.Hosts), Fix: fix})
 	}
 	return found
 }

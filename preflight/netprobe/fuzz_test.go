@@ -29,6 +29,11 @@ func FuzzReports(f *testing.F) {
 	f.Add([]byte(`{"schema":2,"hosts":[{"name":"a","controlPlane":true},{"name":"b","controlPlane":true}],"vip":{"hits":{"9":-1},"small":{"-1":3},"failures":{"no reply to TLS":2},` +
 		`"transfers":[{"to":9,"tried":2,"failed":2},{"to":1,"tried":2,"failed":2}],"idle":{"to":-7},"local":{"address":"10.0.0.9","direct":true},"mac":"x","owners":["x"],"ipv6":["::1"]},` +
 		`"behind":{"checks":{"10.0.0.9":2},"proxy":{"v1":1},"stalled":[{"from":-1}],"idle":[{"from":9}]}}`))
+	// The headers are those of an ICMP error about a SYN.
+	f.Add([]byte(`{"schema":2,"hosts":[{"name":"a\u001b[2J","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":2380,"result":"no reply"}],` +
+		`"packets":[{"peer":1,"kind":"tcp","port":2380,"layer":"request refused","time":"2026-01-02T03:04:05.000006Z",` +
+		`"headers":"RQAAOAAAAABAAQAACgAACQoAAAEDDQAAAAAAAEUAACgAAAAAQAYAAAoAAAEKAAACAAknCgAAAAA="},` +
+		`{"peer":-1,"kind":"tcp","layer":"request left","headers":"RQ=="}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r Report
 		if json.Unmarshal(b, &r) != nil {
@@ -53,7 +58,10 @@ func FuzzReports(f *testing.F) {
 				t.Errorf("%+v", p)
 			}
 		}
-		_ = m.Findings(Needs{VXLAN: 8472, TCP: []Port{{Number: etcdPeers}}})
+		for _, found := range m.Findings(Needs{VXLAN: 8472, TCP: []Port{{Number: etcdPeers}}}) {
+			checkCapture(t, found.Capture)
+		}
+		checkCapture(t, m.capture(m.Verdicts))
 		_, _ = m.Choose(Options{Ports: Ports(8472), Native: true})
 	})
 }

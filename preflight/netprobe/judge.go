@@ -70,8 +70,9 @@ type Matrix struct {
 	Behind map[int]*Behind `json:"behind,omitempty"`
 	// OneNetwork is true if all hosts are in the network of every host's interface, without a router
 	// between them.
-	OneNetwork bool     `json:"oneNetwork"`
-	in         Language // of the findings about the network; "": English
+	OneNetwork bool      `json:"oneNetwork"`
+	reports    []*Report // by host; nil without a report
+	in         Language  // of the findings about the network; "": English
 }
 
 // HostListenError is a failure of a host to listen.
@@ -113,7 +114,7 @@ func Judge(reports []*Report) (*Matrix, error) {
 		}
 		by[r.Self] = r
 	}
-	m := &Matrix{Hosts: first.Hosts, Of: len(by) * (len(by) - 1), OneNetwork: true}
+	m := &Matrix{Hosts: first.Hosts, Of: len(by) * (len(by) - 1), OneNetwork: true, reports: by}
 	for i, r := range by {
 		if r == nil {
 			m.Missing = append(m.Missing, i)

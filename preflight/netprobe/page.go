@@ -163,6 +163,9 @@ func (p *Page) Text(w io.Writer) error {
 	}
 	for _, c := range p.Changes {
 		fmt.Fprintf(&b, "\n%s: %s\n  %s\n", c.What, strings.Join(c.Between, "; "), c.Fix)
+		for _, line := range c.Capture {
+			fmt.Fprintf(&b, "    %s\n", line)
+		}
 	}
 	if p.Measured == "" {
 		fmt.Fprintf(&b, "\n%s\n", say("Nothing has been measured yet."))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestPage has flows that pass, that only a host's own firewall blocks, that the network drops, and
@@ -22,6 +23,8 @@ func TestPage(t *testing.T) {
 		},
 		VIPs: map[int]*VIP{0: {Hits: map[int]int{0: 2}}, 1: {Failures: map[Result]int{NoReply: 1}}},
 	}
+	syn := Packet{Peer: 0, Kind: TCP, Port: 6443, Layer: RequestLeft, Time: time.Unix(0, 1000), Headers: headersOf(t, synHeaders)}
+	m.reports = []*Report{{Hosts: m.Hosts, Observations: []Observation{}}, {Hosts: m.Hosts, Self: 1, Packets: []Packet{syn}}}
 	tcp := func(number int, program string) Port { return Port{Number: number, For: program, To: All, From: All} }
 	p := &Page{Language: English, Cluster: "bank", Flows: []Flow{
 		{What: "TCP 10250", Kind: TCP, Port: 10250}, {What: "TCP 6443", Kind: TCP, Port: 6443}, {What: "UDP 8472", Kind: VXLANTCP, Port: 8472},
@@ -49,7 +52,8 @@ func TestPage(t *testing.T) {
 	if err := p.Text(&text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"Changes are required.", "from w&lt;1&gt; (10.0.0.2) to cp1", "allow TCP to port 6443"} {
+	for _, want := range []string{"Changes are required.", "from w&lt;1&gt; (10.0.0.2) to cp1", "allow TCP to port 6443",
+		"w&lt;1&gt; 00:00:00.000001 out 10.0.0.1.99 &gt; 10.0.0.2.7122: TCP SYN, ttl 64\ncp1: no such packet arrived at its interface\n</pre>"} {
 		if !strings.Contains(html.String(), want) {
 			t.Errorf("the page has no %q", want)
 		}
@@ -63,6 +67,12 @@ func TestPage(t *testing.T) {
 	body := regexp.MustCompile(`(?s)<style>.*?</style>|<[^>]+>`).ReplaceAllString(inKorean.String(), "|")
 	if found := regexp.MustCompile(`[a-z']{3,},? [a-z']{3,}.*`).FindString(body); found != "" || !strings.Contains(body, "w&lt;1&gt; (10.0.0.2)에서 cp1") {
 		t.Errorf("the Korean page has English: %q\n%s", found, body)
+	}
+	if !strings.Contains(inKorean.String(), "TCP SYN, ttl 64\ncp1: 인터페이스에 이런 패킷이 도착하지 않음") {
+		t.Errorf("the Korean page has no packets:\n%s", body)
+	}
+	if !strings.Contains(text.String(), "    cp1: no such packet arrived at its interface\n") {
+		t.Errorf("the text has no packets:\n%s", &text)
 	}
 	if !strings.Contains(text.String(), "from w<1> (10.0.0.2) to cp1") || strings.Contains(html.String(), "w<1>") {
 		t.Error("a name is not as it should be")

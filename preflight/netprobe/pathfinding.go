@@ -39,7 +39,7 @@ func (w *worst) finding(m *Matrix, severity Severity, about About, what, fix str
 	if len(w.paths) == 0 {
 		return nil
 	}
-	return []Finding{{severity, about, "network", what, w.between(m), fix}}
+	return []Finding{{Severity: severity, About: about, Owner: "network", What: what, Between: w.between(m), Fix: fix}}
 }
 
 // paths returns the findings about flows, losses, rates and latency.
@@ -107,10 +107,11 @@ func (m pathFindings) hostsNarrow() []Finding {
 	var found []Finding
 	for _, s := range order {
 		found = append(found, Finding{
-			Stops, AboutSize, "network",
-			m.in.Say("host traffic (TCP) of full size does not pass, and no ICMP comes back: packets larger than %d bytes are lost, but the interfaces send up to %d", s.passes, s.mtu),
-			m.between(by[s]),
-			m.in.Say("allow packets of %d bytes between these hosts, or let the routers answer with ICMP type 3 code 4; network.mtu does not help, because it changes only packets of pods", s.mtu),
+			Severity: Stops, About: AboutSize, Owner: "network",
+			What:    m.in.Say("host traffic (TCP) of full size does not pass, and no ICMP comes back: packets larger than %d bytes are lost, but the interfaces send up to %d", s.passes, s.mtu),
+			Between: m.between(by[s]),
+			Fix:     m.in.Say("allow packets of %d bytes between these hosts, or let the routers answer with ICMP type 3 code 4; network.mtu does not help, because it changes only packets of pods", s.mtu),
+			Capture: m.capture(by[s]),
 		})
 	}
 	return found

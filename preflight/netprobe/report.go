@@ -38,6 +38,8 @@ type Report struct {
 	Paths []Path `json:"paths,omitempty"`
 
 	Claims []Claim `json:"claims,omitempty"`
+
+	Packets []Packet `json:"packets,omitempty"` // at most MaxPackets
 }
 
 // Identity has the identifiers that must be unique.

@@ -39,6 +39,7 @@ type agent struct {
 	endpoint []netip.Addr  // IPv4 addresses of the load balancer
 
 	arrivals arrivals
+	capture  capture
 }
 
 // Run listens on this host, tests the other hosts after begin is closed, and listens until end is
@@ -69,6 +70,7 @@ func Run(ctx context.Context, plan *netprobe.Plan, ready func(), begin <-chan st
 	}
 	stop()
 	a.wait.Wait()
+	a.report.Packets = a.capture.packets(a.report)
 	a.report.sorted()
 	return a.report.Report, err
 }
@@ -172,6 +174,7 @@ func (a *agent) listen(ctx context.Context) {
 		a.report.listenFailed(netprobe.ListenError{Layer: netprobe.AtInterface, Why: reason(err)})
 	} else {
 		a.arrivals.card, a.arrivals.conn, s.arrivals = ifi.Name, s.conn, &a.arrivals
+		s.capture = &a.capture
 		a.arrivals.captures.Store(true)
 		a.background(ctx, s.run)
 		a.listenAnswers(ctx)

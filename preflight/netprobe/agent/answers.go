@@ -74,8 +74,8 @@ func takeMessages() []bpf.Instruction {
 }
 
 // answerFilter is the kernel's filter for packets that leave this host: answers, the first packets of
-// connections, pings inside a VXLAN, and messages with a source address that is not the host's address
-// in the plan.
+// connections, UDP tests of ports, pings inside a VXLAN, and messages with a source address that is not
+// the host's address in the plan.
 func answerFilter(plan hostPlan) []bpf.Instruction {
 	const ipv4Proto, outgoing = 0x0800, unix.PACKET_OUTGOING
 	program := []bpf.Instruction{
@@ -94,6 +94,9 @@ func answerFilter(plan hostPlan) []bpf.Instruction {
 		program = append(program, matching(protoUDP, destinationAt, port, insideVXLAN(protoICMP, takeIf(innerDataAt, 1, 0xff&^echoRequest, echoReply)...)...)...)
 		program = append(program, matching(protoUDP, destinationAt, port, insideVXLAN(protoUDP, takeIf(innerDataAt, 2, 0xffff, innerPort)...)...)...)
 	}
+	for _, port := range plan.UDP {
+		program = append(program, matching(protoUDP, destinationAt, port, takeRequests()...)...)
+	}
 	own := plan.Own().Address.As4()
 	program = append(program, bpf.LoadAbsolute{Off: 12, Size: 4},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: binary.BigEndian.Uint32(own[:]), SkipTrue: 1}, bpf.RetConstant{Val: 0})
@@ -111,25 +114,33 @@ func (a *agent) listenAnswers(ctx context.Context) {
 	if err == nil {
 		conn, err = packet.Listen(&net.Interface{}, packet.Datagram, unix.ETH_P_ALL, &packet.Config{Filter: filter})
 	}
+	var reader *stamped
+	if err == nil {
+		reader, err = newStamped(conn)
+	}
 	if err == nil {
 		err = growBuffer(conn)
 	}
 	if err != nil {
 		a.report.listenFailed(netprobe.ListenError{Layer: netprobe.AtInterface, Why: "capture outgoing packets: " + reason(err)})
 	}
-	if conn == nil {
+	if reader == nil {
+		if conn != nil {
+			conn.Close()
+		}
 		return
 	}
 	a.background(ctx, func(ctx context.Context) {
 		defer context.AfterFunc(ctx, func() { conn.Close() })()
 		buf := make([]byte, snapLength)
 		for {
-			n, _, err := conn.ReadFrom(buf)
+			n, err := reader.read(buf)
 			if err != nil {
 				return
 			}
 			if o, ok := a.plan.answer(buf[:n], netprobe.AnswerLeft); ok {
 				a.report.saw(o)
+				a.capture.keep(o, buf[:n], reader.at())
 			}
 			if o, ok := a.plan.sourceLeft(buf[:n]); ok {
 				a.report.sourced(o)
@@ -176,6 +187,10 @@ func (p hostPlan) answer(b []byte, layer netprobe.Layer) (netprobe.Observation, 
 			found.Layer = netprobe.RequestLeft
 		}
 		return found, h.payload[innerIPAt+9] == protoICMP && h.payload[innerDataAt]&^echoRequest == echoReply
+	case layer == netprobe.AnswerLeft && h.protocol == protoUDP && slices.Contains(p.UDP, h.toPort()):
+		m, err := decode(p.Token, h.payload[min(udpHeader, len(h.payload)):])
+		found.Kind, found.Port, found.Layer = netprobe.UDP, h.toPort(), netprobe.RequestLeft
+		return found, err == nil && !m.reply && m.kind == netprobe.UDP && m.port == found.Port
 	case h.protocol == protoUDP && slices.Contains(p.UDP, found.Port):
 		m, err := decode(p.Token, h.payload[min(udpHeader, len(h.payload)):])
 		found.Kind = netprobe.UDP

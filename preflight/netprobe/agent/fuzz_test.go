@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -48,7 +49,11 @@ func FuzzPackets(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(train)
+	// An ICMP error of a router about a SYN.
+	f.Add(slices.Concat([]byte{0x45, 0, 0, 56, 0, 0, 0, 0, 64, protoICMP, 0, 0, 10, 0, 0, 9, 10, 0, 0, 1, unreachable, 13, 0, 0, 0, 0, 0, 0},
+		[]byte{0x45, 0, 0, 40, 0, 0, 0, 0, 64, protoTCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 9, 0x27, 0x0a, 0, 0, 0, 0}))
 	var counted arrivals
+	var captured capture
 	f.Fuzz(func(t *testing.T, b []byte) {
 		if s, ok := plan.classify(b); ok && (s.From < 0 || s.From >= len(plan.Hosts) || s.Layer != netprobe.AtInterface) {
 			t.Errorf("%+v", s)
@@ -65,6 +70,13 @@ func FuzzPackets(f *testing.F) {
 		}
 		if m, ok := plan.numbered(b); ok {
 			counted.add(m)
+		}
+		if s, ok := plan.icmpError(b); ok && (s.From != 1 || s.Port > 0xffff) {
+			t.Errorf("%+v", s)
+		}
+		captured.keep(netprobe.Observation{From: 1, Kind: netprobe.VXLANPing, Layer: netprobe.AtInterface}, b, time.Time{})
+		if h := headers(b); len(h) > netprobe.MaxHeaders || len(h) > len(b) {
+			t.Errorf("%d bytes of headers", len(h))
 		}
 	})
 }

@@ -35,10 +35,12 @@ const (
 // sniffer captures packets at the interface, before the host's own firewall.
 type sniffer struct {
 	conn   *packet.Conn
+	reader *stamped
 	plan   hostPlan
 	report *record
 
 	arrivals *arrivals
+	capture  *capture
 }
 
 // newSniffer captures packets on the interface with the host's address.
@@ -54,7 +56,11 @@ func newSniffer(plan hostPlan, report *record, ifi *net.Interface) (*sniffer, er
 	if err := growBuffer(conn); err != nil {
 		return nil, fmt.Errorf("capture packets on %s: %w", ifi.Name, errors.Join(err, conn.Close()))
 	}
-	return &sniffer{conn: conn, plan: plan, report: report}, nil
+	reader, err := newStamped(conn)
+	if err != nil {
+		return nil, fmt.Errorf("capture packets on %s: %w", ifi.Name, errors.Join(err, conn.Close()))
+	}
+	return &sniffer{conn: conn, reader: reader, plan: plan, report: report}, nil
 }
 
 // growBuffer enlarges the receive buffer of a socket for packets from many hosts at once.
@@ -71,7 +77,8 @@ func growBuffer(conn syscall.Conn) error {
 
 // captureFilter is the kernel's filter for captured packets: protocol 4; the first packets of
 // connections to the TCP ports of the plan; messages to its UDP ports and in packets with pod
-// addresses; and VXLAN frames with ICMP. The other VXLAN frames are many, and give no new results.
+// addresses; VXLAN frames with ICMP; and ICMP errors. The other VXLAN frames are many, and give no
+// new results.
 func captureFilter(plan hostPlan) []bpf.Instruction {
 	const (
 		protocolAt = 9
@@ -115,6 +122,7 @@ func captureFilter(plan hostPlan) []bpf.Instruction {
 			bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: icmp, SkipTrue: 1}, take)
 	}
 	program = append(program, answersToSelf(plan)...)
+	program = append(program, icmpErrors()...)
 	return append(program, bpf.RetConstant{Val: 0})
 }
 
@@ -123,7 +131,7 @@ func (s *sniffer) run(ctx context.Context) {
 	defer context.AfterFunc(ctx, func() { s.conn.Close() })()
 	buf := make([]byte, snapLength)
 	for {
-		n, _, err := s.conn.ReadFrom(buf)
+		n, err := s.reader.read(buf)
 		if err != nil {
 			return
 		}
@@ -131,8 +139,12 @@ func (s *sniffer) run(ctx context.Context) {
 			s.arrivals.add(m)
 		} else if o, ok := s.plan.classify(buf[:n]); ok {
 			s.report.saw(o)
+			s.capture.keep(o, buf[:n], s.reader.at())
 		} else if o, ok := s.plan.answer(buf[:n], netprobe.AnswerArrived); ok {
 			s.report.saw(o)
+			s.capture.keep(o, buf[:n], s.reader.at())
+		} else if o, ok := s.plan.icmpError(buf[:n]); ok {
+			s.capture.keep(o, buf[:n], s.reader.at())
 		}
 		if o, ok := s.plan.otherSource(buf[:n]); ok {
 			s.report.sourced(o)
