@@ -29,7 +29,7 @@ func (p *probe) answer(ctx context.Context, encrypted bool) bool {
 	if p.Kind == API {
 		path = "/version"
 	}
-	response, _, _, err := p.request(ctx, encrypted, http.MethodGet, path, nil)
+	got, err := p.request(ctx, encrypted, http.MethodGet, path, nil)
 	if err != nil {
 		state := Failed
 		if p.Kind == NodePort {
@@ -38,11 +38,11 @@ func (p *probe) answer(ctx context.Context, encrypted bool) bool {
 		p.add("answer", state, "no HTTP answer: "+reason(err), "check the service behind "+p.dialed)
 		return false
 	}
-	found := "HTTP " + response.Status
-	if server := response.Header.Get("Server"); server != "" {
+	found := "HTTP " + got.status
+	if server := got.header.Get("Server"); server != "" {
 		found += ", " + server
 	}
-	if p.Kind == API && response.Header.Get("Audit-Id") == "" {
+	if p.Kind == API && got.header.Get("Audit-Id") == "" {
 		p.add("answer", Warn, found+"; without the Audit-Id of an API server", "check the address: another service can answer")
 		return true
 	}
@@ -53,47 +53,57 @@ func (p *probe) answer(ctx context.Context, encrypted bool) bool {
 // data sends 64 KiB, and requests an answer that repeats a long path. An API server does that if it
 // allows anonymous requests.
 func (p *probe) data(ctx context.Context, encrypted bool) {
-	_, _, left, errUp := p.request(ctx, encrypted, http.MethodPost, "/version", strings.NewReader(strings.Repeat("a", sent)))
-	_, down, _, errDown := p.request(ctx, encrypted, http.MethodGet, "/"+strings.Repeat("a", echoed), nil)
+	up, errUp := p.request(ctx, encrypted, http.MethodPost, "/version", strings.NewReader(strings.Repeat("a", sent)))
+	down, errDown := p.request(ctx, encrypted, http.MethodGet, "/"+strings.Repeat("a", echoed), nil)
 	fix := "ask the network team to allow full-size packets and ICMP type 3 between this machine and " + p.dialed
 	switch {
-	case left > 0:
-		p.add("data", Failed, fmt.Sprintf("%d of %d KiB to the server are not acknowledged: large packets are lost", (left+1023)>>10, sent>>10), fix)
+	case up.left > 0:
+		p.add("data", Failed, fmt.Sprintf("%d of %d KiB to the server are not acknowledged: large packets are lost", (up.left+1023)>>10, sent>>10), fix)
 	case errUp != nil && timedOut(errUp):
 		p.add("data", Failed, fmt.Sprintf("no answer to %d KiB, which the next device acknowledged: large packets are lost behind it", sent>>10), fix)
 	case errDown != nil && timedOut(errDown):
 		p.add("data", Failed, fmt.Sprintf("no answer to a request of %d KiB: large packets are lost", echoed>>10), fix)
-	case down.Rcv_mss < fullSize:
-		p.add("data", OK, fmt.Sprintf("%d KiB arrive; the server has only small answers without credentials, the largest packet from it has %d bytes of data", sent>>10, down.Rcv_mss), "")
+	case down.tcp.Rcv_mss < fullSize:
+		p.add("data", OK, fmt.Sprintf("%d KiB arrive; the server has only small answers without credentials, the largest packet from it has %d bytes of data", sent>>10, down.tcp.Rcv_mss), "")
 	default:
-		p.add("data", OK, fmt.Sprintf("%d KiB arrive in packets of %d bytes; packets from the server have %d bytes", sent>>10, down.Snd_mss, down.Rcv_mss), "")
+		p.add("data", OK, fmt.Sprintf("%d KiB arrive in packets of %d bytes; packets from the server have %d bytes", sent>>10, down.tcp.Snd_mss, down.tcp.Rcv_mss), "")
 	}
 }
 
-// request sends a request on a new connection, and reads the answer. left is the number of bytes that
-// the other end has not acknowledged.
-func (p *probe) request(ctx context.Context, encrypted bool, method, path string, body io.Reader) (response *http.Response, of *unix.TCPInfo, left int, err error) {
+// answered is the result of a request.
+type answered struct {
+	status string
+	header http.Header
+	tcp    *unix.TCPInfo
+	left   int // bytes that the other end has not acknowledged
+}
+
+// request sends a request on a new connection, and reads the answer.
+func (p *probe) request(ctx context.Context, encrypted bool, method, path string, body io.Reader) (got answered, err error) {
 	conn, raw, err := p.open(ctx, encrypted, "http/1.1")
 	if err != nil {
-		return nil, nil, 0, err
+		return got, err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	r, err := http.NewRequestWithContext(ctx, method, "http://"+p.Address+path, body)
 	if err != nil {
-		return nil, nil, 0, err
+		return got, err
 	}
 	if err = r.Write(conn); err == nil || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNRESET) { // an answer can come before the end of the body
+		var response *http.Response
 		if response, err = http.ReadResponse(bufio.NewReader(conn), r); err == nil {
+			got.status, got.header = response.Status, response.Header
 			_, err = io.Copy(io.Discard, io.LimitReader(response.Body, maxReceived))
 			response.Body.Close()
 		}
 	}
 	if err != nil && timedOut(err) {
-		left = unacked(raw)
+		got.left = unacked(raw)
 	}
-	return response, info(raw), left, err
+	got.tcp = info(raw)
+	return got, err
 }
 
 func timedOut(err error) bool {
