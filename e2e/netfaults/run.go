@@ -65,7 +65,11 @@ func (f Fault) play(ctx context.Context, program, dir string) (m *lab.Measuremen
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, r.Close()) }()
+	defer func() {
+		if err = errors.Join(err, r.Close()); err == nil {
+			err = os.RemoveAll(dir) // also the load balancer's private key
+		}
+	}()
 	for _, change := range f.Make {
 		if err := change(ctx, r); err != nil {
 			return nil, fmt.Errorf("make the network: %w", err)
