@@ -33,12 +33,19 @@ func (f *Flows) some() bool { return f != nil && len(f.Lost) > 0 && len(f.Lost) 
 
 // markPartial marks the results of single flows on paths that lose some flows. All but the sizes need
 // an answer, which is a flow of the way back. A rule of the other host that stops the packets is no chance.
+// Where the network limits the rate of UDP, the largest packet that arrives is chance, too.
 func (m *Matrix) markPartial() {
-	udp, tcp := map[[2]int]bool{}, map[[2]int]bool{}
+	udp, tcp, policed := map[[2]int]bool{}, map[[2]int]bool{}, map[[2]int]bool{}
 	for _, p := range m.Paths {
-		udp[[2]int{p.From, p.To}], tcp[[2]int{p.From, p.To}] = p.UDP.some(), p.TCP.some()
+		way := [2]int{p.From, p.To}
+		udp[way], tcp[way] = p.UDP.some(), p.TCP.some()
+		_, policed[way] = p.policed()
 	}
 	for i, v := range m.Verdicts {
+		if v.Kind == Size && v.State == Narrow && policed[[2]int{v.From, v.To}] {
+			m.Verdicts[i].State, m.Verdicts[i].Size = Partial, 0
+			continue
+		}
 		if v.State == Open || v.State == SenderCloses || v.Rule != "" || v.Size > 0 {
 			continue
 		}

@@ -39,6 +39,21 @@ func TestForeignPaths(t *testing.T) {
 	}
 }
 
+// TestPolicedSizes: a limit of the rate drops large packets by chance, which is no narrow path.
+func TestPolicedSizes(t *testing.T) {
+	m := pairOf(Verdict{Kind: Size, State: Narrow, Size: 1480, MTU: 1500})
+	m.Verdicts = m.Verdicts[:1]
+	burst := Train{Size: 1280, Sent: 480, Arrived: 59, Offered: 18_500_000, Carried: 1_000_000}
+	m.Paths = []Path{{From: 0, To: 1, Bursts: []Train{burst, burst}}}
+	m.markPartial()
+	if v := m.Verdicts[0]; v.State != Partial || v.Size != 0 || m.path() != 0 {
+		t.Errorf("%+v", v)
+	}
+	if found := m.Findings(Needs{VXLAN: 8472, MTU: 1500}); len(found) != 1 || found[0].About != AboutPaths {
+		t.Errorf("%+v", found)
+	}
+}
+
 // TestPartialKeepsRules: a path that loses some flows hides no packet filter of the other host.
 func TestPartialKeepsRules(t *testing.T) {
 	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: HostCloses})

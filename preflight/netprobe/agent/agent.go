@@ -256,12 +256,12 @@ func (a *agent) tryAgain(ctx context.Context, to int) {
 // one of them may be open.
 func (a *agent) sendAll(ctx context.Context, to int) {
 	a.sendIPIP(ctx, to)
+	a.sendRouted(ctx, to)
 	var all sync.WaitGroup
 	for _, port := range slices.Concat(a.plan.VXLAN, a.plan.UDP) {
 		all.Go(func() { a.sendSizes(ctx, to, port) })
 	}
 	all.Wait()
-	a.sendRouted(ctx, to) // the other packets have made the kernel resolve the host's address
 }
 
 // tryVXLAN tests small packets on each port. It tests one stream on the first port with replies:

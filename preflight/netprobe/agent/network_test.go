@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/netip"
@@ -26,6 +27,8 @@ func TestMain(m *testing.M) {
 	var err error
 	switch address := os.Getenv("NETPROBE_AGENT"); address {
 	case "":
+		flag.Parse()
+		_ = flag.Set("test.parallel", "6") // the tests mostly wait
 		os.Exit(m.Run())
 	case "stdin":
 		err = Serve(context.Background(), os.Stdin, os.Stdout)
