@@ -100,8 +100,8 @@ func (g group) connection(f *Finding, name string, needed bool, in Language) {
 		f.Owner, f.What = "hosts", name+" arrives and the answer comes back, but the sending host's own packet filter blocks it"
 		fix = "allow answers to the host's own connections on the sending hosts (ct state established,related accept); the installation does not change that rule"
 	case AnswersKept:
-		f.Owner, f.What = "hosts", name+" arrives and passes the host's firewall, but the answer does not leave the receiving host: its own packet filter blocks it"
-		fix = "allow outgoing answers on the receiving hosts, where an output chain drops them (nft list ruleset); the installation does not change that chain"
+		f.Owner, f.What = "hosts", name+" arrives and passes the host's firewall, but the answer does not leave the receiving host: its own packet filter blocks it, or the next hop of the way back does not answer ARP"
+		fix = "on the receiving hosts, allow outgoing answers where an output chain drops them (nft list ruleset; the installation does not change that chain), and check the way back (ip route get SENDER; ip neigh)"
 	case OneSided:
 		f.What = in.Say("%s: a stateful firewall between the hosts sees only one direction of the connections, and drops answers or data", name)
 		fix = in.Say("send both directions through the same stateful firewall, or let it pass %s, and the answers, without state", g.rule(in))

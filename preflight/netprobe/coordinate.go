@@ -121,7 +121,7 @@ type remoteAgent struct {
 }
 
 // maxLine is far more than a report for the largest cluster needs.
-const maxLine = 64 << 20
+const maxLine = 16 << 20
 
 func (a *remoteAgent) begin(plan Plan, self int) error {
 	plan.Self = self

@@ -191,7 +191,7 @@ func (g group) finding(n Needs, in Language) Finding {
 	case AnswersLost, AnswersBlocked, AnswersKept, OneSided, Replaced, DataLost, TLSCloses, Inspected:
 		g.connection(&f, name, needed, in)
 	case Unknown:
-		f.What, f.Fix = name+": unknown", "measure again as root, on all hosts at the same time"
+		f.Owner, f.What, f.Fix = "hosts", name+": unknown", "measure again as root, on all hosts at the same time"
 		if needed {
 			f.Severity = Warns
 		}

@@ -112,6 +112,9 @@ func Judge(reports []*Report) (*Matrix, error) {
 		case r.Self < 0 || r.Self >= len(by) || by[r.Self] != nil:
 			return nil, fmt.Errorf("evaluate the measurement: two reports of host %d, or an unknown host", r.Self)
 		}
+		if err := r.bounded(); err != nil {
+			return nil, err
+		}
 		by[r.Self] = r
 	}
 	m := &Matrix{Hosts: first.Hosts, Of: len(by) * (len(by) - 1), OneNetwork: true, reports: by}

@@ -1,6 +1,7 @@
 package netprobe
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -111,6 +112,23 @@ type ListenError struct {
 	Port  int    `json:"port,omitempty"`
 	Layer Layer  `json:"layer"`
 	Why   string `json:"why"`
+}
+
+// The largest numbers of entries for each host of the plan. An agent of this program has fewer.
+const (
+	maxAttemptsOf     = 256
+	maxObservationsOf = 1024
+)
+
+// bounded returns an error for a report with more entries than an agent makes. Judge compares entries with
+// each other, so that a hostile report could stop it.
+func (r *Report) bounded() error {
+	hosts := len(r.Hosts)
+	if len(r.Attempts) > maxAttemptsOf*hosts || len(r.Observations) > maxObservationsOf*hosts || len(r.Closed) > maxAttemptsOf*hosts ||
+		len(r.ListenErrors) > maxAttemptsOf || len(r.Sources) > MaxSources*(hosts+1) {
+		return fmt.Errorf("evaluate the measurement: the report of host %d has more entries than an agent makes", r.Self)
+	}
+	return nil
 }
 
 // hasAll reports whether all hosts are in the network of the interface.

@@ -124,7 +124,7 @@ func (v *VIP) stalls(t Transfer) bool {
 // Stall is an exchange of data that did not complete, for the host behind the load balancer.
 type Stall struct {
 	From     int `json:"from"`
-	Received int `json:"received"` // bytes, of transferSize
+	Received int `json:"received"` // bytes, of TransferSize
 	// Unacked is true if the next end of the connection did not acknowledge this host's answer.
 	Unacked bool `json:"unacked,omitempty"`
 }

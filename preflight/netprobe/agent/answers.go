@@ -3,8 +3,10 @@ package agent
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"net"
 	"slices"
+	"syscall"
 
 	"github.com/mdlayher/packet"
 	"golang.org/x/net/bpf"
@@ -135,7 +137,11 @@ func (a *agent) listenAnswers(ctx context.Context) {
 		buf := make([]byte, snapLength)
 		for {
 			n, err := reader.read(buf)
+			if errors.Is(err, syscall.ENETDOWN) {
+				continue
+			}
 			if err != nil {
+				a.report.captureEnded(ctx, err)
 				return
 			}
 			if o, ok := a.plan.answer(buf[:n], netprobe.AnswerLeft); ok {

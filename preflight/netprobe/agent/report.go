@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"slices"
 	"sync"
 
@@ -73,6 +74,13 @@ func (r *record) listenFailed(e netprobe.ListenError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ListenErrors = append(r.ListenErrors, e)
+}
+
+// captureEnded records the end of a capture before the end of the measurement: missing packets then mean nothing.
+func (r *record) captureEnded(ctx context.Context, err error) {
+	if ctx.Err() == nil {
+		r.listenFailed(netprobe.ListenError{Layer: netprobe.AtInterface, Why: reason(err)})
+	}
 }
 
 // sorted sorts the report, so that reports of the same network are equal.

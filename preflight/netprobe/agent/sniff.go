@@ -132,7 +132,11 @@ func (s *sniffer) run(ctx context.Context) {
 	buf := make([]byte, snapLength)
 	for {
 		n, err := s.reader.read(buf)
+		if errors.Is(err, syscall.ENETDOWN) {
+			continue // the interface went down; it captures again when it is up
+		}
 		if err != nil {
+			s.report.captureEnded(ctx, err)
 			return
 		}
 		if m, ok := s.plan.numbered(buf[:n]); ok {

@@ -35,9 +35,14 @@ func (a *agent) listenUDP(ctx context.Context) {
 	}
 }
 
+// maxElsewhere is the number of replies for each host of the plan to other addresses than its own. NAT
+// needs a few. Anyone who has seen a message can send it again with a false source address.
+const maxElsewhere = 16
+
 // answerUDP sends a reply that is not larger than the request, so that it cannot amplify an attack.
 func (a *agent) answerUDP(conn net.PacketConn) {
 	buf := make([]byte, 1<<16)
+	elsewhere := map[int]int{}
 	for {
 		n, from, err := conn.ReadFrom(buf)
 		if err != nil {
@@ -48,6 +53,11 @@ func (a *agent) answerUDP(conn net.PacketConn) {
 			continue
 		}
 		a.report.saw(s)
+		if at, err := netip.ParseAddrPort(from.String()); err != nil || at.Addr().Unmap() != a.plan.Hosts[s.From].Address {
+			if elsewhere[s.From]++; elsewhere[s.From] > maxElsewhere {
+				continue
+			}
+		}
 		reply := message{kind: s.Kind, reply: true, from: a.plan.Self, to: s.From, port: s.Port, size: s.Size, clock: time.Now()}
 		_, _ = conn.WriteTo(reply.encode(a.plan.Token), from)
 	}

@@ -46,7 +46,7 @@ func (t *vipTest) greet(ctx context.Context, config *tls.Config) (g greeting) {
 	case err == nil:
 		g = t.readGreeting(conn)
 	case errors.As(err, &other):
-		g = greeting{result: netprobe.OtherCertificate, said: subject(other.UnverifiedCertificates)}
+		g = greeting{result: netprobe.OtherCertificate, said: short(subject(other.UnverifiedCertificates))}
 		if t.throughTLS(ctx, other.UnverifiedCertificates) {
 			g.result = netprobe.TerminatesTLS
 		}

@@ -57,12 +57,19 @@ func (p *probe) data(ctx context.Context, encrypted bool) {
 	down, errDown := p.request(ctx, encrypted, http.MethodGet, "/"+strings.Repeat("a", echoed), nil)
 	fix := "ask the network team to allow full-size packets and ICMP type 3 between this machine and " + p.dialed
 	switch {
+	case ctx.Err() != nil:
+	case up.tcp == nil:
+		p.add("data", Failed, "a further connection failed: "+reason(errUp), "check the servers behind "+p.dialed+": one of them refuses connections")
+	case down.tcp == nil:
+		p.add("data", Failed, "a further connection failed: "+reason(errDown), "check the servers behind "+p.dialed+": one of them refuses connections")
 	case up.left > 0:
 		p.add("data", Failed, fmt.Sprintf("%d of %d KiB to the server are not acknowledged: large packets are lost", (up.left+1023)>>10, sent>>10), fix)
 	case errUp != nil && timedOut(errUp):
 		p.add("data", Failed, fmt.Sprintf("no answer to %d KiB, which the next device acknowledged: large packets are lost behind it", sent>>10), fix)
 	case errDown != nil && timedOut(errDown):
 		p.add("data", Failed, fmt.Sprintf("no answer to a request of %d KiB: large packets are lost", echoed>>10), fix)
+	case up.status == "":
+		p.add("data", Failed, fmt.Sprintf("the connection ended while %d KiB were sent: %s", sent>>10, reason(errUp)), "ask the network team for a device that ends connections with much data")
 	case down.tcp.Rcv_mss < fullSize:
 		p.add("data", OK, fmt.Sprintf("%d KiB arrive; the server has only small answers without credentials, the largest packet from it has %d bytes of data", sent>>10, down.tcp.Rcv_mss), "")
 	default:

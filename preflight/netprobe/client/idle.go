@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
@@ -39,8 +40,10 @@ func (p *probe) keepIdle(ctx context.Context) {
 	before := received(conn)
 	began := time.Now()
 	done := make(chan struct{})
+	var counter sync.WaitGroup
+	defer counter.Wait()
 	defer close(done)
-	go p.count(done)
+	counter.Go(func() { p.count(done) })
 	err = await(conn, framer, p.idle, nil)
 	after := time.Since(began).Round(time.Second)
 	fix := "ask the balancer and network teams for an idle timeout of at least five minutes"
