@@ -20,9 +20,11 @@ const (
 
 // pathState has the results of the path to a peer.
 type pathState struct {
-	tcp, udp    []int     // source ports of the last measurement if it had a failure
-	last        []Failure // of the last measurement
-	failures    []Failure // that the measurement before had, too
+	address     netip.AddrPort // of the peer
+	unmeasured  int            // measurements in a row without a result
+	tcp, udp    []int          // source ports of the last measurement if it had a failure
+	last        []Failure      // of the last measurement
+	failures    []Failure      // that the measurement before had, too
 	median, p99 time.Duration
 }
 

@@ -75,6 +75,25 @@ func TestPaths(t *testing.T) {
 	}
 }
 
+// TestFaultThenPolicy: a lost flow is no failure any more when a policy blocks the measurement.
+func TestFaultThenPolicy(t *testing.T) {
+	t.Parallel()
+	n := startPods(t, podOptions{})
+	n.rules(2, "ip saddr 10.98.0.1 meta l4proto tcp jhash tcp sport mod 2 0 drop", "ip saddr 10.98.0.1 meta l4proto udp jhash udp sport mod 2 0 drop")
+	n.round()
+	if got := told(n.round().Failures); !strings.HasPrefix(got, "flows to w2: ") {
+		t.Fatalf("got %q", got)
+	}
+	n.rules(2)
+	n.rules(1, "tcp dport 8081 reject")
+	for range maxUnmeasured - 1 {
+		n.round()
+	}
+	if got := told(n.round().Failures); strings.Contains(got, flowsTo) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // TestBadLink: with one bad link of two, calls without an answer are explained by the lost flows.
 func TestBadLink(t *testing.T) {
 	t.Parallel()

@@ -21,6 +21,9 @@ const (
 	// each pod also answers on so many.
 	maxLong    = 32
 	latencyLog = time.Hour
+	// maxUnmeasured is the number of measurements without a result after which a pod forgets a path:
+	// its failures may no longer exist. The calls of the round report an outage.
+	maxUnmeasured = 2
 )
 
 // paths measures the paths to peers, and keeps long connections to some of them.
@@ -67,20 +70,33 @@ func (m *paths) round(ctx context.Context, self string, peers []peer, tried map[
 }
 
 func (m *paths) measure(ctx context.Context, other peer) {
+	address := m.at(other)
 	m.mu.Lock()
 	s := m.states[other.node]
+	if s != nil && s.address != address { // another pod
+		delete(m.states, other.node)
+		s = nil
+	}
 	m.mu.Unlock()
 	if s == nil {
-		s = &pathState{}
+		s = &pathState{address: address}
 	}
-	r, ok := measurePath(ctx, m.at(other), *s)
-	if !ok {
+	r, ok := measurePath(ctx, address, *s)
+	if ctx.Err() != nil {
 		return
 	}
-	s.take(other.node, r)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.states[other.node] = s
+	switch {
+	case ok:
+		s.unmeasured = 0
+		s.take(other.node, r)
+		m.states[other.node] = s
+	case s.unmeasured+1 < maxUnmeasured:
+		s.unmeasured++
+	default:
+		delete(m.states, other.node)
+	}
 }
 
 func (m *paths) at(other peer) netip.AddrPort {
