@@ -113,7 +113,7 @@ func (r pathResult) failures(node string) (found []Failure) {
 		parts = append(parts, fmt.Sprintf("%d of %d UDP flows", n, tried(n)))
 	}
 	if len(parts) > 0 {
-		found = append(found, Failure{flowsTo + node, strings.Join(parts, " and ") + " are lost, always the same ones"})
+		found = append(found, Failure{flowsTo + node, strings.Join(parts, " and ") + " are lost, on the same source ports each time"})
 	}
 	if r.percent() >= lossCounts {
 		found = append(found, Failure{packetsTo + node, fmt.Sprintf("%d of %d UDP packets are lost (%.1f %%)", r.lost, r.sent, r.percent())})

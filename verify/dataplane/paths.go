@@ -17,8 +17,8 @@ const (
 	// pathsPerRound is the number of paths that a round measures in turn, and of those that it
 	// measures again. One path takes about 13 ms of CPU, of both pods together.
 	pathsPerRound = 8
-	// maxLong is the number of long connections of a pod: to the next nodes in the list, so that
-	// each pod also answers on so many.
+	// maxLong is the number of long connections that a pod opens, to the next nodes in the list. So
+	// each pod answers as many.
 	maxLong    = 32
 	latencyLog = time.Hour
 	// maxUnmeasured is the number of measurements without a result after which a pod forgets a path:

@@ -82,7 +82,7 @@ func TestHostileCaller(t *testing.T) {
 	}
 }
 
-// TestManyLongConnections: the oldest connection of an address makes place, and knows it.
+// TestManyLongConnections: the oldest connection of an address makes room, and gets a goodbye.
 func TestManyLongConnections(t *testing.T) {
 	s, at := startPathServer(t)
 	var all []*pathCall

@@ -91,7 +91,7 @@ func TestInterfaces(t *testing.T) {
 		"a bad cable without traffic": {on(func(c *counters) { *c = counters{Received: 100, Frame: 10} }),
 			"received frames that are damaged (CRC, alignment): 10 (10.00 %) and 10 (10.00 %)" + last, []string{"network team"}},
 		"other errors": {on(func(c *counters) { c.ReceiveErrors += 500_000 }), "received frames with other errors: 450099 (0.45 %) and 450099 (0.45 %)" + last, []string{"MTU"}},
-		"a slow host":  {on(func(c *counters) { c.ReceiveMissed = 200_000 }), "received frames that the host took too late: 200000 (0.20 %) and 200000 (0.20 %)" + last, []string{"hosts team"}},
+		"a slow host":  {on(func(c *counters) { c.ReceiveMissed = 200_000 }), "frames dropped because the receive ring was full: 200000 (0.20 %) and 200000 (0.20 %)" + last, []string{"hosts team"}},
 		"not sent":     {on(func(c *counters) { c.SendErrors = 200_000 }), "packets that could not be sent: 250000 (0.25 %) and 250000 (0.25 %)" + last, []string{"network team"}},
 		"a loose cable": {on(func(c *counters) { c.CarrierChanges = 4 }), "the carrier is lost and comes back, changes: 4 and 4" + last,
 			[]string{"journalctl -k | grep eth0", "network team"}},
