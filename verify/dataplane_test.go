@@ -37,9 +37,9 @@ func TestDataPlane(t *testing.T) {
 			on("w4", says(corev1.ConditionFalse, "pod on w1: no answer")), on("cp1", says(corev1.ConditionFalse, "pod on w1: no answer")),
 			on("w2", says(corev1.ConditionFalse, "pod on w1: no answer")), on("w3", says(corev1.ConditionFalse, "pod on w1: no answer\nname kubernetes.default.svc: no such name")), on("w1", answered)},
 			[]Finding{{Object: "pod on w1", Saw: "no answer from cp1, w2, w3 and 1 more"}, {Object: "name kubernetes.default.svc", Saw: "no such name from w3"}}},
-		{"one bad link", []metav1.Object{on("w1", says(corev1.ConditionFalse, "flows to w2: 5 of 16 TCP flows are lost, always the same ones")),
-			on("w3", says(corev1.ConditionFalse, "flows to w2: 7 of 16 TCP flows are lost, always the same ones"))},
-			[]Finding{{Object: "flows to w2", Saw: "from w1: 5 of 16 TCP flows are lost, always the same ones; from w3: 7 of 16 TCP flows are lost, always the same ones"}}},
+		{"one bad link", []metav1.Object{on("w1", says(corev1.ConditionFalse, "flows to w2: 5 of 16 TCP flows are lost, on the same source ports each time")),
+			on("w3", says(corev1.ConditionFalse, "flows to w2: 7 of 16 TCP flows are lost, on the same source ports each time"))},
+			[]Finding{{Object: "flows to w2", Saw: "from w1: 5 of 16 TCP flows are lost, on the same source ports each time; from w3: 7 of 16 TCP flows are lost, on the same source ports each time"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			wantSaw(t, judgeDataPlane(seen(t, test.objects...)), test.want...)

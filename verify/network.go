@@ -41,7 +41,7 @@ func judgeIPIP(v view) []Finding {
 	}
 	for _, r := range v.reportsWith(linksPart()) {
 		for _, l := range r.report.Links {
-			if l.Kind == "ipip" && l.Up {
+			if l.Kind == "ipip" && l.Up && nodereport.IsPlainLinkName(l.Name) {
 				findings = append(findings, Finding{
 					Object: "Node " + r.name + ", link " + l.Name, Saw: "an IP-in-IP tunnel that is up", Want: want,
 					Fix: "on " + r.name + ": ip link set " + l.Name + " down; find out why it exists",

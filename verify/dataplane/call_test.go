@@ -303,7 +303,7 @@ func TestMessage(t *testing.T) {
 	if got := Parse(message(all[:30])); !slices.Equal(got, all[:30]) {
 		t.Errorf("got %v", got)
 	}
-	if got := Parse(message(all)); len(got) != 31 || got[30] != (Failure{Target: "10 more"}) {
+	if got := Parse(message(all)); !slices.Equal(got, all[:30]) {
 		t.Errorf("got %d failures, the last is %v", len(got), got[len(got)-1])
 	}
 	if got := Parse(message(nil)); got != nil {

@@ -47,29 +47,41 @@ type Failure struct {
 	Saw    string // "no answer"
 }
 
-// maxListed is the maximum number of failures in a condition: these are enough for a node without a
-// connection to a large cluster.
-const maxListed = 30
+// Maximum numbers of failures in a condition. maxListed is enough for a node without a connection
+// to a large cluster. maxPaths applies to paths, which never use the lines of other failures.
+const (
+	maxListed = 30
+	maxPaths  = 10
+)
 
 // message returns a line for each failure, for `kubectl describe pod`.
 func message(failures []Failure) string {
 	var b strings.Builder
-	for i, f := range failures {
-		if i == maxListed {
-			fmt.Fprintf(&b, "%d more", len(failures)-maxListed)
-			break
+	others, paths, omitted := 0, 0, 0
+	for _, f := range failures {
+		count, limit := &others, maxListed
+		if f.ofPath() {
+			count, limit = &paths, maxPaths
 		}
+		if *count == limit {
+			omitted++
+			continue
+		}
+		*count++
 		fmt.Fprintf(&b, "%s: %s\n", f.Target, f.Saw)
+	}
+	if omitted > 0 {
+		fmt.Fprintf(&b, "%d more", omitted)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// Parse reads the message of a Condition that is False.
+// Parse reads the message of a Condition that is False. "5 more" is no failure.
 func Parse(message string) []Failure {
 	var failures []Failure
 	for line := range strings.Lines(message) {
-		target, saw, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		if target != "" {
+		target, saw, is := strings.Cut(strings.TrimSpace(line), ": ")
+		if is && target != "" {
 			failures = append(failures, Failure{Target: target, Saw: saw})
 		}
 	}

@@ -9,10 +9,10 @@ func (f Failure) Fix() string {
 		return "one member of a link aggregation (LAG) or one of several routes (ECMP) between the nodes drops packets; network team: compare the counters of all members, " +
 			"and take the bad one out; it shows in airgap preflight --all-hosts --only path-quality, too"
 	case strings.HasPrefix(f.Target, packetsTo):
-		return "network team: read the counters of errors and drops of all interfaces between the nodes; on the nodes: ip -s link, and ethtool for speed and duplex"
+		return "read the findings about the cards of both nodes first: airgap verify --only host-links; without any, network team: read the counters of errors and drops of all interfaces between the nodes"
 	case strings.HasPrefix(f.Target, longTo):
 		return "network team: look for an idle limit or a fail-over of a stateful firewall between the nodes at that time; " +
-			"to forget it: kubectl -n " + Namespace + " rollout restart daemonset " + Name
+			"to clear this finding: kubectl -n " + Namespace + " rollout restart daemonset " + Name
 	case strings.HasSuffix(f.Target, ", 64 KiB"):
 		return "small packets pass and large packets do not: network.mtu in airgap.yaml is larger than the network allows; measure it: airgap preflight --all-hosts"
 	case strings.HasPrefix(f.Target, "pod on "):

@@ -14,7 +14,7 @@ func TestFix(t *testing.T) {
 		"hostPort 10479 of w1":        "a reload of firewalld on EL 8",
 		"NodePort 30412 of w1":        "k8s-app=kube-proxy",
 		"flows to w1":                 "one member of a link aggregation (LAG) or one of several routes (ECMP) between the nodes drops packets; network team",
-		"packets to w1":               "network team: read the counters of errors and drops",
+		"packets to w1":               "of both nodes first: airgap verify --only host-links; without any, network team: read the counters of errors and drops",
 		"long connection to w1":       "network team: look for an idle limit or a fail-over",
 	} {
 		if got := (Failure{Target: target}).Fix(); !strings.Contains(got, want) {

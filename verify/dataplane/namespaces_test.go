@@ -84,7 +84,7 @@ func podProber(o podOptions) *prober {
 	p.service.nodePort = Port
 	p.peers = []peer{{o.Peer, netip.AddrPortFrom(netip.MustParseAddr(o.PeerHost), Port)}}
 	if o.Ports != nil {
-		p.paths.states[o.Peer] = &pathState{tcp: o.Ports, udp: o.Ports}
+		p.paths.states[o.Peer] = &pathState{address: p.paths.at(p.peers[0]), tcp: o.Ports, udp: o.Ports}
 	}
 	t := &p.paths.times
 	t.active, t.idle = 0, []time.Duration{time.Duration(o.Idle) * time.Millisecond}

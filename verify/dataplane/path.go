@@ -20,9 +20,12 @@ const (
 
 // pathState has the results of the path to a peer.
 type pathState struct {
-	tcp, udp    []int     // source ports of the last measurement if it had a failure
-	last        []Failure // of the last measurement
-	failures    []Failure // that the measurement before had, too
+	address     netip.AddrPort // of the peer
+	unmeasured  int            // measurements in a row without a result
+	tcp, udp    []int          // source ports of the last measurement if it had a failure
+	last        []Failure      // of the last measurement
+	round       int            // of the last measurement
+	failures    []Failure      // that two measurements in a row had
 	median, p99 time.Duration
 }
 
@@ -110,7 +113,7 @@ func (r pathResult) failures(node string) (found []Failure) {
 		parts = append(parts, fmt.Sprintf("%d of %d UDP flows", n, tried(n)))
 	}
 	if len(parts) > 0 {
-		found = append(found, Failure{flowsTo + node, strings.Join(parts, " and ") + " are lost, always the same ones"})
+		found = append(found, Failure{flowsTo + node, strings.Join(parts, " and ") + " are lost, on the same source ports each time"})
 	}
 	if r.percent() >= lossCounts {
 		found = append(found, Failure{packetsTo + node, fmt.Sprintf("%d of %d UDP packets are lost (%.1f %%)", r.lost, r.sent, r.percent())})
@@ -121,18 +124,24 @@ func (r pathResult) failures(node string) (found []Failure) {
 // tried counts the connection of the measurement as a flow that passes, if no other one does.
 func tried(lost int) int { return max(flows, lost+1) }
 
+// recentRounds is the maximum number of rounds between two measurements that count as in a row.
+const recentRounds = 5
+
 // take keeps the failures that two measurements in a row have. Their first text stays, so that the
 // pod's condition does not change in each round.
-func (s *pathState) take(node string, r pathResult) {
-	found := r.failures(node)
+func (s *pathState) take(node string, r pathResult, round int) {
+	found, before := r.failures(node), s.failures
+	if round-s.round <= recentRounds {
+		before = s.last
+	}
 	s.failures = nil
 	for i, f := range found {
-		if n := slices.IndexFunc(s.last, func(o Failure) bool { return o.Target == f.Target }); n >= 0 {
-			found[i] = s.last[n]
-			s.failures = append(s.failures, s.last[n])
+		if n := slices.IndexFunc(before, func(o Failure) bool { return o.Target == f.Target }); n >= 0 {
+			found[i] = before[n]
+			s.failures = append(s.failures, before[n])
 		}
 	}
-	s.last, s.median, s.p99 = found, r.median, r.p99
+	s.round, s.last, s.median, s.p99 = round, found, r.median, r.p99
 	if s.tcp, s.udp = r.tcp, r.udp; len(found) == 0 {
 		s.tcp, s.udp = nil, nil
 	}

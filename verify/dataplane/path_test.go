@@ -34,9 +34,9 @@ func TestPaths(t *testing.T) {
 		"clean": {nil, ""},
 		"one flow of 16": {
 			[]string{there + "tcp sport 40003 drop", there + "udp sport 40003 drop"},
-			"flows to w2: 1 of 16 TCP flows and 1 of 16 UDP flows are lost, always the same ones",
+			"flows to w2: 1 of 16 TCP flows and 1 of 16 UDP flows are lost, on the same source ports each time",
 		},
-		"one TCP flow on the way back":  {[]string{"ip saddr 10.98.0.2 tcp dport 40003 drop"}, "flows to w2: 1 of 16 TCP flows are lost, always the same ones"},
+		"one TCP flow on the way back":  {[]string{"ip saddr 10.98.0.2 tcp dport 40003 drop"}, "flows to w2: 1 of 16 TCP flows are lost, on the same source ports each time"},
 		"2 % of the packets":            {[]string{there + "udp dport 8081 numgen inc mod 50 0 drop"}, "packets to w2: 20 of 1008 UDP packets are lost (2.0 %)"},
 		"loss of 0.1 %":                 {[]string{there + "udp dport 8081 numgen inc mod 1000 3 drop"}, ""},
 		"a policy blocks UDP":           {[]string{there + "udp dport 8081 drop"}, ""},
@@ -72,6 +72,25 @@ func TestPaths(t *testing.T) {
 				t.Errorf("after the fix: %s", told(after.Failures))
 			}
 		})
+	}
+}
+
+// TestFaultThenPolicy: a lost flow is no failure any more when a policy blocks the measurement.
+func TestFaultThenPolicy(t *testing.T) {
+	t.Parallel()
+	n := startPods(t, podOptions{})
+	n.rules(2, "ip saddr 10.98.0.1 meta l4proto tcp jhash tcp sport mod 2 0 drop", "ip saddr 10.98.0.1 meta l4proto udp jhash udp sport mod 2 0 drop")
+	n.round()
+	if got := told(n.round().Failures); !strings.HasPrefix(got, "flows to w2: ") {
+		t.Fatalf("got %q", got)
+	}
+	n.rules(2)
+	n.rules(1, "tcp dport 8081 reject")
+	for range maxUnmeasured - 1 {
+		n.round()
+	}
+	if got := told(n.round().Failures); strings.Contains(got, flowsTo) {
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -17,10 +17,13 @@ const (
 	// pathsPerRound is the number of paths that a round measures in turn, and of those that it
 	// measures again. One path takes about 13 ms of CPU, of both pods together.
 	pathsPerRound = 8
-	// maxLong is the number of long connections of a pod: to the next nodes in the list, so that
-	// each pod also answers on so many.
+	// maxLong is the number of long connections that a pod opens, to the next nodes in the list. So
+	// each pod answers as many.
 	maxLong    = 32
 	latencyLog = time.Hour
+	// maxUnmeasured is the number of measurements without a result after which a pod forgets a path:
+	// its failures may no longer exist. The calls of the round report an outage.
+	maxUnmeasured = 2
 )
 
 // paths measures the paths to peers, and keeps long connections to some of them.
@@ -29,6 +32,8 @@ type paths struct {
 	times  longTimes
 	say    func(string)
 	next   int // index in the ring of peers
+	retry  int // index in the ring of peers with a failure
+	rounds int
 	said   time.Time
 	mu     sync.Mutex
 	states map[string]*pathState // by node
@@ -45,6 +50,7 @@ func (m *paths) round(ctx context.Context, self string, peers []peer, tried map[
 	if m == nil {
 		return
 	}
+	m.rounds++
 	m.forget(self, peers)
 	var group errgroup.Group
 	group.SetLimit(maxParallel)
@@ -67,20 +73,33 @@ func (m *paths) round(ctx context.Context, self string, peers []peer, tried map[
 }
 
 func (m *paths) measure(ctx context.Context, other peer) {
+	address := m.at(other)
 	m.mu.Lock()
 	s := m.states[other.node]
+	if s != nil && s.address != address { // another pod
+		delete(m.states, other.node)
+		s = nil
+	}
 	m.mu.Unlock()
 	if s == nil {
-		s = &pathState{}
+		s = &pathState{address: address}
 	}
-	r, ok := measurePath(ctx, m.at(other), *s)
-	if !ok {
+	r, ok := measurePath(ctx, address, *s)
+	if ctx.Err() != nil {
 		return
 	}
-	s.take(other.node, r)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.states[other.node] = s
+	switch {
+	case ok:
+		s.unmeasured = 0
+		s.take(other.node, r, m.rounds)
+		m.states[other.node] = s
+	case s.unmeasured+1 < maxUnmeasured:
+		s.unmeasured++
+	default:
+		delete(m.states, other.node)
+	}
 }
 
 func (m *paths) at(other peer) netip.AddrPort {
@@ -116,21 +135,36 @@ func (m *paths) forget(self string, peers []peer) {
 	}
 }
 
-// turn returns the next peers in the ring, and those with a failure of the path or of a call.
+// turn returns the next peers in the ring, and some of those with a failure.
 func (m *paths) turn(peers []peer, tried map[string][]Failure) (now []peer) {
 	for range min(pathsPerRound, len(peers)) {
 		m.next = (m.next + 1) % len(peers)
 		now = append(now, peers[m.next])
 	}
-	again := pathsPerRound
-	for _, other := range peers {
+	return append(now, m.again(peers, tried, now)...)
+}
+
+// again returns peers with a failure of the path or of a call that are not in now, in turn. Those
+// with an unconfirmed failure are first, so that their next measurement is in one of the next rounds.
+func (m *paths) again(peers []peer, tried map[string][]Failure, now []peer) []peer {
+	var unconfirmed, others []peer
+	for i := range peers {
+		other := peers[(m.retry+i)%len(peers)]
 		s := m.states[other.node]
-		bad := s != nil && len(s.last) > 0 || len(tried[other.node]) > 0
-		if again > 0 && bad && !slices.Contains(now, other) {
-			now, again = append(now, other), again-1
+		switch {
+		case slices.Contains(now, other):
+		case s != nil && len(s.last) > len(s.failures):
+			unconfirmed = append(unconfirmed, other)
+		case s != nil && len(s.last) > 0, len(tried[other.node]) > 0:
+			others = append(others, other)
 		}
 	}
-	return now
+	all := slices.Concat(unconfirmed, others)
+	all = all[:min(pathsPerRound, len(all))]
+	if n := len(all); n > 0 {
+		m.retry = slices.Index(peers, all[n-1]) + 1
+	}
+	return all
 }
 
 // explained returns the failures of a peer's calls without those that lost flows explain.

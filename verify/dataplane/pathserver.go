@@ -42,7 +42,7 @@ const (
 const (
 	maxLine      = 256 // bytes
 	maxConns     = 256 // more connections are closed; perCaller limits those of one address
-	maxKept      = 64  // of them long ones; the oldest one makes place
+	maxKept      = 64  // of them long ones; the oldest one makes room
 	maxKeptFrom  = 2   // long ones of one address
 	maxQuestions = 100
 	questionIdle = 10 * time.Second
@@ -256,7 +256,7 @@ func (s *pathServer) keep(l *lines) {
 	}
 }
 
-// touch makes the connection the newest one, and returns those that make place for it.
+// touch makes the connection the newest one, and returns those that make room for it.
 func (s *pathServer) touch(k keptConn) (old []keptConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -43,6 +43,19 @@ func (f Failure) ofFlows() bool { return strings.HasPrefix(f.Target, flowsTo) }
 
 func (f Failure) ofPath() bool { return f.want() != "" }
 
+// rank is the position of a failure in a list: a long connection that broke hours ago comes after
+// each failure that exists now.
+func (f Failure) rank() int {
+	switch {
+	case strings.HasPrefix(f.Target, longTo):
+		return 2
+	case f.ofPath():
+		return 1
+	default:
+		return 0
+	}
+}
+
 // want is the desired state of a path, or "" for another target.
 func (f Failure) want() string {
 	switch {

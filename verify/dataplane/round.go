@@ -23,8 +23,12 @@ const maxParallel = 8
 // round updates the peers, tries the targets and returns all known failures.
 func (p *prober) round(ctx context.Context) []Failure {
 	failures := append(p.look(ctx), p.try(ctx)...)
-	slices.SortFunc(failures, func(a, b Failure) int { return cmp.Compare(a.Target, b.Target) })
+	slices.SortFunc(failures, byRank)
 	return failures
+}
+
+func byRank(a, b Failure) int {
+	return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Target, b.Target))
 }
 
 // try tries the peers of this round and the Service, and returns all known failures.

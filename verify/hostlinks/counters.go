@@ -80,7 +80,7 @@ func interfaceFindings(host string, i nodereport.Interface) []result.Finding {
 			statistics+"compare the MTU with the switch port; update the driver and firmware of the card; ask the network team for the counters of the switch port")
 	}
 	if saw := counts(lost, func(c counters) (int64, int64) { return c.ReceiveMissed, c.Received }); saw != "" {
-		add("received frames that the host took too late: "+saw, "no missed frames",
+		add("frames dropped because the receive ring was full: "+saw, "no dropped frames",
 			statistics+"a task of the hosts team: raise the ring size (ethtool -g and -G "+i.Name+"), and check that irqbalance runs and no CPU is busy with interrupts alone")
 	}
 	if saw := counts(lost, func(c counters) (int64, int64) { return c.SendErrors + c.SendDropped, c.Sent }); saw != "" {

@@ -13,33 +13,42 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// maxJudged bounds the findings about a report with more entries than a host can have.
-const maxJudged = 64
+// Limits for a report with more entries than a host can have.
+const (
+	maxJudged   = 64
+	maxFindings = 256
+)
 
 // Judge returns the findings about a host whose report has the part.
 func Judge(host string, r nodereport.Report) []result.Finding {
 	l := *r.HostLinks
-	l.Interfaces = l.Interfaces[:min(len(l.Interfaces), maxJudged)]
+	l.Interfaces = plain(l.Interfaces, func(i nodereport.Interface) string { return i.Name })
 	var all []result.Finding
 	for _, i := range l.Interfaces {
 		all = append(all, interfaceFindings(host, i)...)
 	}
-	for _, b := range l.Bonds[:min(len(l.Bonds), maxJudged)] {
+	for _, b := range plain(l.Bonds, func(b nodereport.Bond) string { return b.Name }) {
 		all = append(all, bondFindings(host, b, l.Interfaces)...)
 	}
 	if l.Conntrack != nil {
 		all = append(all, conntrackFindings(host, *l.Conntrack)...)
 	}
+	all = all[:min(len(all), maxFindings)]
 	for i := range all {
 		all[i].Object = "Node " + host + ", " + all[i].Object
 	}
 	return all
 }
 
+// plain returns the first entries, without those whose name cannot be in a command.
+func plain[T any](entries []T, name func(T) string) []T {
+	return slices.DeleteFunc(slices.Clone(entries[:min(len(entries), maxJudged)]), func(e T) bool { return !nodereport.IsPlainLinkName(name(e)) })
+}
+
 // bondFindings finds members that carry no packets, and slow ones.
 func bondFindings(host string, b nodereport.Bond, interfaces []nodereport.Interface) []result.Finding {
-	members := b.Members[:min(len(b.Members), maxJudged)]
-	missing := b.Missing[:min(len(b.Missing), maxJudged)]
+	members := plain(b.Members, func(m nodereport.BondMember) string { return m.Name })
+	missing := plain(b.Missing, func(name string) string { return name })
 	working := 0
 	for _, m := range members {
 		if m.Up && !m.NoLACP {

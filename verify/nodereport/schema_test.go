@@ -31,6 +31,43 @@ func TestSchema(t *testing.T) {
 	agree(t, "report", schema, reflect.TypeFor[Report]())
 }
 
+// TestSchemaBoundsNames: the API server refuses a report with more interfaces, or longer names, than
+// the program writes.
+func TestSchemaBoundsNames(t *testing.T) {
+	objects, err := Objects(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions, _, _ := unstructured.NestedSlice(objects[0].Object, "spec", "versions")
+	report := []string{"schema", "openAPIV3Schema", "properties", "report", "properties"}
+	at := func(path ...string) map[string]any {
+		found, _, err := unstructured.NestedMap(versions[0].(map[string]any), slices.Concat(report, path)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	hostLinks := []string{"hostLinks", "properties"}
+	bond := slices.Concat(hostLinks, []string{"bonds", "items", "properties"})
+	lists := map[string][]string{
+		"interfaces": slices.Concat(hostLinks, []string{"interfaces"}), "bonds": slices.Concat(hostLinks, []string{"bonds"}),
+		"members": slices.Concat(bond, []string{"members"}), "missing": slices.Concat(bond, []string{"missing"}),
+	}
+	for name, path := range lists {
+		list := at(path...)
+		item := list["items"].(map[string]any)
+		if properties, is := item["properties"].(map[string]any); is {
+			item = properties["name"].(map[string]any)
+		}
+		if fmt.Sprint(list["maxItems"]) != fmt.Sprint(maxInterfaces) || fmt.Sprint(item["maxLength"]) != "15" {
+			t.Errorf("%s: maxItems %v, maxLength of a name %v", name, list["maxItems"], item["maxLength"])
+		}
+	}
+	if link := at("links", "items", "properties", "name"); fmt.Sprint(link["maxLength"]) != "15" {
+		t.Errorf("links: %v", link)
+	}
+}
+
 // agree compares a schema with a Go type, recursively.
 func agree(t *testing.T, at string, schema map[string]any, form reflect.Type) {
 	t.Helper()
