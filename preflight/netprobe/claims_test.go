@@ -24,10 +24,14 @@ func TestClaims(t *testing.T) {
 		want    []Severity
 		says    string
 	}{
-		"nothing":                        {[]*Report{{}, {}}, nil, nil, ""},
-		"one answer":                     {[]*Report{claimOf(0, "10.0.0.1", thief, 1), {}}, nil, nil, ""},
-		"a device":                       {[]*Report{claimOf(0, "10.0.0.1", thief, 5), {}}, nil, []Severity{Stops}, "network: another device, " + thief + ", also has the address 10.0.0.1 of 02:00:00:00:00:01"},
-		"another host":                   {[]*Report{claimOf(0, "10.0.0.1", "02:00:00:00:00:0b", 5), claimOf(1, "10.0.0.1", thief, 1)}, nil, []Severity{Stops}, "hosts: another device, 02:00:00:00:00:0b (b)"},
+		"nothing":    {[]*Report{{}, {}}, nil, nil, ""},
+		"one answer": {[]*Report{claimOf(0, "10.0.0.1", thief, 1), {}}, nil, nil, ""},
+		"a device": {
+			[]*Report{claimOf(0, "10.0.0.1", thief, 5), {}}, nil, []Severity{Stops}, "network: another device, " + thief + ", also has the address 10.0.0.1 of 02:00:00:00:00:01",
+		},
+		"another host": {
+			[]*Report{claimOf(0, "10.0.0.1", "02:00:00:00:00:0b", 5), claimOf(1, "10.0.0.1", thief, 1)}, nil, []Severity{Stops}, "hosts: another device, 02:00:00:00:00:0b (b)",
+		},
 		"a proxy":                        {[]*Report{claimOf(0, "10.0.0.1", thief, 5), claimOf(1, "10.0.0.2", thief, 5)}, nil, []Severity{Warns}, "answers ARP in place of these hosts"},
 		"a load balancer":                {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", thief, 5)}, hit, nil, ""},
 		"two devices with its address":   {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", other, 5)}, hit, []Severity{Stops}, "several devices have the load balancer's address"},
