@@ -26,6 +26,13 @@ func (c Config) ResolvConf() string {
 	return file
 }
 
+// OwnKubeletCertificate reports whether airgap.yaml names a serving certificate of the kubelet. Its names are the
+// site's choice: the API server does not verify them.
+func (c Config) OwnKubeletCertificate() bool {
+	file, _ := c.Overrides.Kubelet["tlsCertFile"].(string)
+	return file != ""
+}
+
 // MaxPods is the largest number of pods on a node: that of airgap.yaml, or the kubelet's default.
 func (c Config) MaxPods() int {
 	switch n := c.Overrides.Kubelet["maxPods"].(type) {

@@ -202,3 +202,21 @@ func TestResultsOfNothing(t *testing.T) {
 		t.Errorf("one was: %+v", got)
 	}
 }
+
+// TestWantIsNoMeasurement: the desired state of a failed check is not the bad number that was measured.
+func TestWantIsNoMeasurement(t *testing.T) {
+	lossy := netprobe.Train{Size: 1280, Sent: 1000, Arrived: 437}
+	m := &netprobe.Matrix{
+		Tried: 2, Of: 2, OneNetwork: true,
+		Hosts: []netprobe.Host{{Name: "a", ControlPlane: true}, {Name: "b", ControlPlane: true}},
+		Skews: []netprobe.Skew{{From: 0, To: 1, Ahead: time.Hour}},
+		Paths: []netprobe.Path{{From: 0, To: 1, Trains: []netprobe.Train{lossy, lossy}, Latency: &netprobe.Latency{Median: 987 * time.Millisecond}}},
+	}
+	between := resultsBetween(&config.Cluster{Network: cni.Config{Plugin: cni.Flannel, Port: 8472}}, m, netprobe.Options{Ports: []int{8472}})
+	for id, bad := range map[string]string{preflight.ClockSkew: "1h0m0s", preflight.PathQuality: "437", preflight.EtcdLatency: "987"} {
+		r := between[id]
+		if r.Status != preflight.Fail || r.Want == "" || strings.Contains(r.Want, bad) || strings.Contains(r.Want, "paths") {
+			t.Errorf("%s wants the measured %s: %+v", id, bad, r)
+		}
+	}
+}

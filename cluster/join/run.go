@@ -54,6 +54,7 @@ type Candidate struct {
 	Site    *site.Site
 	Hub     *Server
 	options Options
+	retry   retry // of connections; zero is usualRetry
 }
 
 // Run makes this host a node, or corrects drift on a node.
@@ -118,7 +119,7 @@ func Find(ctx context.Context, command string, o Options) (*Candidate, error) {
 	if err := RefuseOtherCluster(s, hub.Material); err != nil {
 		return nil, err
 	}
-	return &Candidate{s, hub, o}, nil
+	return &Candidate{Site: s, Hub: hub, options: o}, nil
 }
 
 // DryRun returns the changes that Run would make. It needs no join token.

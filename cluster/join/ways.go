@@ -1,6 +1,7 @@
 package join
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +33,8 @@ type way struct {
 	tls      bool
 	roots    *x509.CertPool // CA of the server's certificate; nil if this host does not have it yet
 	path     string         // of a request over TLS; "" for the handshake alone
+	kubelet  bool           // without a certificate from the cluster yet, it answers with a TLS alert
+	anyName  bool           // the site chooses the names in the certificate
 	optional bool           // the program does not run on each node: a refused connection has reached the node
 }
 
@@ -61,14 +63,18 @@ func (c *Candidate) proveWays(ctx context.Context, client kubernetes.Interface) 
 	if err != nil {
 		return err
 	}
-	lost := tryAll(ctx, ways)
-	if err := ctx.Err(); err != nil {
+	lost, err := c.lost(ctx, client, ways)
+	if err != nil {
 		return err
 	}
 	found := preflight.Result{Status: preflight.Pass, Found: fmt.Sprintf("%d programs of the cluster answer", len(ways))}
 	if len(lost) > 0 {
+		texts := make([]string, len(lost))
+		for i, l := range lost {
+			texts[i] = l.String()
+		}
 		found = preflight.Result{
-			Status: preflight.Fail, Found: "this host does not reach programs that it needs as a node:\n  " + strings.Join(lost, "\n  "),
+			Status: preflight.Fail, Found: "this host cannot reach services that a node needs:\n  " + strings.Join(texts, "\n  "),
 			Fix: "nothing was changed on this host; fix the connections, then run the same command again. If a node joined before this host was in airgap.yaml, run airgap join there again, so that its firewall accepts this host",
 		}
 	}
@@ -82,33 +88,92 @@ func (c *Candidate) proveWays(ctx context.Context, client kubernetes.Interface) 
 		return advice.Add(&preflight.FailedError{Err: fmt.Errorf("check %s: %s", preflight.PortsReach, result.Found)}, "%s", result.Fix)
 	case preflight.Warn:
 		c.options.Console.Progress().Say("check %s: %s", preflight.PortsReach, result.Found)
+		c.options.Console.EndProgress()
 	}
 	return nil
 }
 
-// running returns the nodes that are Ready: control-plane nodes, and some workers.
-func (c *Candidate) running(ctx context.Context, client kubernetes.Interface) ([]config.Node, error) {
-	var masters, workers []config.Node
-	for _, n := range c.Site.Config.Nodes {
-		if n.Name == c.Site.Node.Name {
-			continue
+// lost returns the connections that fail, without those to nodes that are no longer Ready: the API server takes
+// most of a minute to notice that a node is down.
+func (c *Candidate) lost(ctx context.Context, client kubernetes.Interface, ways []way) ([]lostWay, error) {
+	p := c.options.Console.Progress()
+	defer c.options.Console.EndProgress()
+	p.Now("Connect to the services of the cluster")
+	r := cmp.Or(c.retry, usualRetry)
+	lost := r.tryAll(ctx, ways, func(l lostWay) {
+		p.Say("%s: %v; airgap tries again, for up to %s", l.way, l.err, r.total)
+	})
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	down := map[string]bool{"": false} // the load balancer
+	return slices.DeleteFunc(lost, func(l lostWay) bool {
+		if _, known := down[l.host]; !known {
+			is, err := ready(ctx, client, l.host)
+			down[l.host] = err == nil && !is
 		}
-		node, err := client.CoreV1().Nodes().Get(ctx, n.Name, metav1.GetOptions{})
+		return down[l.host]
+	}), ctx.Err()
+}
+
+// ready reports whether a node has joined and is Ready. airgap verify reports one that is not.
+func ready(ctx context.Context, client kubernetes.Interface, name string) (bool, error) {
+	node, err := client.CoreV1().Nodes().Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read node %s: %w", name, err)
+	}
+	return kube.NodeReady(node), nil
+}
+
+// running returns the nodes that are Ready: control-plane nodes, and some workers. The rights of the token do not
+// allow a list of the nodes, so it reads no more of them than it needs.
+func (c *Candidate) running(ctx context.Context, client kubernetes.Interface) ([]config.Node, error) {
+	var masters, workers, found []config.Node
+	for _, n := range c.Site.Config.Nodes {
 		switch {
-		case apierrors.IsNotFound(err): // it has not joined yet
-		case err != nil:
-			return nil, fmt.Errorf("read node %s: %w", n.Name, err)
-		case !kube.NodeReady(node): // airgap verify reports it
+		case n.Name == c.Site.Node.Name:
 		case n.Has(config.ControlPlane):
 			masters = append(masters, n)
 		default:
 			workers = append(workers, n)
 		}
 	}
-	for i := 0; len(workers) > maxWorkers; i = (i + 2) % len(workers) { // spread over the list
-		workers = slices.Delete(workers, i%len(workers), i%len(workers)+1)
+	tried := 0 // workers
+	for i, n := range append(masters, spread(workers)...) {
+		if tried == maxWorkers {
+			break
+		}
+		is, err := ready(ctx, client, n.Name)
+		if err != nil {
+			return nil, err
+		}
+		if !is {
+			continue
+		}
+		found = append(found, n)
+		if i >= len(masters) {
+			tried++
+		}
 	}
-	return append(masters, workers...), nil
+	return found, nil
+}
+
+// spread orders nodes so that each rack comes once before one comes again. Without a rack, the subnet counts.
+func spread(nodes []config.Node) []config.Node {
+	seen := map[string]int{}
+	round := map[string]int{} // by the name of the node
+	for _, n := range nodes {
+		rack := n.Rack
+		if rack == "" {
+			rack = n.Address[:strings.LastIndex(n.Address, ".")+1]
+		}
+		round[n.Name] = seen[rack]
+		seen[rack]++
+	}
+	return slices.SortedStableFunc(slices.Values(nodes), func(a, b config.Node) int { return round[a.Name] - round[b.Name] })
 }
 
 // ways returns the connections to the endpoint of the control plane and to the nodes.
@@ -141,6 +206,8 @@ func (c *Candidate) ways(nodes []config.Node) ([]way, error) {
 				w.tls, w.roots, w.path = true, registry, "/v2/"
 			default:
 				w.tls = true // etcd and the kubelet: their CAs come with the join
+				w.kubelet = p.Program == kubelet
+				w.anyName = w.kubelet && own.Kubernetes.OwnKubeletCertificate()
 			}
 			all = append(all, w)
 		}
@@ -151,23 +218,6 @@ func (c *Candidate) ways(nodes []config.Node) ([]way, error) {
 // Programs of the table of ports.
 const (
 	apiServer   = "kube-apiserver"
+	kubelet     = "kubelet"
 	proxyHealth = "kube-proxy health" // only load balancers connect to it
 )
-
-// tryAll returns the connections that fail, in their order, with the error and the owner.
-func tryAll(ctx context.Context, ways []way) []string {
-	results := make([]string, len(ways))
-	free := make(chan struct{}, atOnce)
-	var all sync.WaitGroup
-	for i, w := range ways {
-		free <- struct{}{}
-		all.Go(func() {
-			defer func() { <-free }()
-			if err := w.try(ctx); err != nil {
-				results[i] = fmt.Sprintf("%s: %v (owner: %s)", w, err, w.owner(err))
-			}
-		})
-	}
-	all.Wait()
-	return slices.DeleteFunc(results, func(r string) bool { return r == "" })
-}

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -9,9 +10,14 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/base32"
+	"errors"
+	"fmt"
 	"io/fs"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +87,9 @@ func served(t *testing.T, answer func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
+// fast is a retry without long pauses.
+var fast = retry{pause: 10 * time.Millisecond}
+
 // TestWay: the real program passes, and each failure has its error and its owner.
 func TestWay(t *testing.T) {
 	certificate, roots := certificateOf(t, "127.0.0.1", "cp1")
@@ -100,6 +109,9 @@ func TestWay(t *testing.T) {
 	plain := &tls.Config{Certificates: []tls.Certificate{certificate}}
 	mutual := &tls.Config{Certificates: plain.Certificates, ClientAuth: tls.RequireAnyClientCert}
 	older := &tls.Config{Certificates: plain.Certificates, ClientAuth: tls.RequireAnyClientCert, MaxVersion: tls.VersionTLS12}
+	unapproved := &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+		return nil, errors.New("no serving certificate available for the kubelet")
+	}}
 	free := served(t, func(net.Conn) {})
 	none := "127.0.0.1:1" // no program listens on tcpmux
 	for name, tc := range map[string]struct {
@@ -113,6 +125,13 @@ func TestWay(t *testing.T) {
 		"a kubelet":         {way{host: "cp1", address: over(plain), tls: true}, "", ""},
 		"a kubelet whose certificate has expired": {
 			way{host: "cp1", address: over(&tls.Config{Certificates: []tls.Certificate{expired}}), tls: true}, "", "",
+		},
+		"a kubelet whose certificate is not approved": {way{host: "cp1", address: over(unapproved), tls: true, kubelet: true}, "", ""},
+		"etcd that refuses TLS": {
+			way{host: "cp1", address: over(unapproved), tls: true}, "TCP connects, but the TLS handshake fails: remote error: tls: internal error", "network team",
+		},
+		"a kubelet with the site's certificate": {
+			way{host: "cp1", address: over(&tls.Config{Certificates: []tls.Certificate{foreign}}), tls: true, kubelet: true, anyName: true}, "", "",
 		},
 		"a certificate without names": {
 			way{host: "cp1", address: over(&tls.Config{Certificates: []tls.Certificate{unnamed}}), tls: true}, "the certificate is not for cp1 or 127.0.0.1", "network team",
@@ -139,12 +158,12 @@ func TestWay(t *testing.T) {
 				tc.way.protocol = "tcp"
 			}
 			tc.way.program = "program"
-			lost := tryAll(t.Context(), []way{tc.way})
+			lost := fast.tryAll(t.Context(), []way{tc.way}, func(lostWay) {})
 			if tc.says == "" {
 				assert.Empty(t, lost)
 			} else if assert.Len(t, lost, 1) {
-				assert.Contains(t, lost[0], tc.says)
-				assert.Contains(t, lost[0], "(owner: "+tc.owner)
+				assert.Contains(t, lost[0].String(), tc.says)
+				assert.Contains(t, lost[0].String(), "(owner: "+tc.owner)
 			}
 		})
 	}
@@ -162,7 +181,7 @@ func candidateAt(t *testing.T, api *kubetest.API, role config.Role) (*Candidate,
 	pin := sha256.Sum256(api.Certificate().RawSubjectPublicKeyInfo)
 	token := "abcdef.0123456789abcdef." + strings.ToLower(base32.StdEncoding.EncodeToString(pin[:10]))
 	return &Candidate{
-		Site: s, options: Options{Console: &ui.Terminal{In: strings.NewReader(token + "\n"), Err: &strings.Builder{}}},
+		Site: s, retry: fast, options: Options{Console: &ui.Terminal{In: strings.NewReader(token + "\n"), Err: &strings.Builder{}}},
 		Hub: &Server{CA: []byte(api.CA()), Material: jointoken.JoinMaterial{APIServer: api.Listener.Addr().String(), CA: api.CA()}},
 	}, f
 }
@@ -170,17 +189,22 @@ func candidateAt(t *testing.T, api *kubetest.API, role config.Role) (*Candidate,
 // TestJoinProvesItsWayFirst: a program that does not answer stops the join before the host changes.
 func TestJoinProvesItsWayFirst(t *testing.T) {
 	api := kubetest.NewAPI(t)
-	api.Ready = 1
+	api.Ready = 2
 	c, f := candidateAt(t, api, config.Worker)
 	before := filesOf(t, f)
 	_, err := c.admit(t.Context())
-	require.ErrorContains(t, err, "check ports-reach: this host does not reach programs that it needs as a node")
+	require.ErrorContains(t, err, "check ports-reach: this host cannot reach services that a node needs")
 	assert.ErrorContains(t, err, "kubelet on w1 (127.9.9.9), TCP 10250: connection refused (owner: administrators of w1")
 	assert.Equal(t, before, filesOf(t, f), "the host has changed")
 	assert.Empty(t, f.Calls, "a command has run")
 	assert.Equal(t, 1, api.Burnt, "the token was only tried, in a dry run")
 
 	api.Ready = 1
+	c, _ = candidateAt(t, api, config.Worker)
+	_, err = c.admit(t.Context())
+	assert.NotContains(t, err.Error(), "ports-reach", "the node is no longer Ready")
+
+	api.Ready = 2
 	c, _ = candidateAt(t, api, config.Worker)
 	c.options.Skip = []string{"ports-reach"}
 	_, err = c.admit(t.Context())
@@ -214,6 +238,13 @@ func TestWays(t *testing.T) {
 		assert.Contains(t, text.String(), "kubelet on w1 (127.9.9.9), TCP 10250\nVXLAN on w1 (127.9.9.9), UDP 8472\n")
 		assert.Equal(t, etcd, strings.Contains(text.String(), "etcd peers on m1 (192.0.2.11), TCP 2380\n"), "%s:\n%s", role, &text)
 		assert.NotContains(t, text.String(), "on w2")
+		c.Site.Config.Kubernetes.Overrides.Kubelet = map[string]any{"tlsCertFile": "/etc/kubernetes/kubelet.crt"}
+		own, err := c.ways(c.Site.Config.Nodes[:2])
+		require.NoError(t, err)
+		for i, w := range ways {
+			assert.Equal(t, w.program == kubelet, w.kubelet, w)
+			assert.Equal(t, []bool{false, w.kubelet}, []bool{w.anyName, own[i].anyName}, "the site's certificate: %s", w)
+		}
 		assert.NotContains(t, text.String(), "health")
 	}
 }
@@ -231,4 +262,72 @@ func TestRunning(t *testing.T) {
 	nodes, err = c.running(t.Context(), client)
 	require.NoError(t, err)
 	assert.Len(t, nodes, 1)
+}
+
+// TestRunningInLargeCluster: a join reads few nodes, of different racks.
+func TestRunningInLargeCluster(t *testing.T) {
+	var read []string
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := path.Base(r.URL.Path)
+		read = append(read, name)
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Node","status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
+	}))
+	defer api.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: api.URL, QPS: -1})
+	require.NoError(t, err)
+	c, _ := candidateAt(t, kubetest.NewAPI(t), config.Worker)
+	c.Site.Config.Nodes = nil
+	for i := range 297 {
+		c.Site.Config.Nodes = append(c.Site.Config.Nodes, config.Node{Name: fmt.Sprintf("w%03d", i), Address: fmt.Sprintf("10.0.%d.%d", i/30, 1+i%30)})
+	}
+	for i := range 3 {
+		c.Site.Config.Nodes = append(c.Site.Config.Nodes, config.Node{Name: fmt.Sprintf("cp%d", i), Address: fmt.Sprintf("10.1.0.%d", i), Roles: []config.Role{config.ControlPlane}})
+	}
+	nodes, err := c.running(t.Context(), client)
+	require.NoError(t, err)
+	assert.Len(t, read, 3+maxWorkers, "requests")
+	racks := map[string]bool{}
+	for _, n := range nodes[3:] {
+		racks[n.Address[:len("10.0.0")]] = true
+	}
+	assert.Len(t, racks, maxWorkers, "%v", nodes)
+	assert.Equal(t, "cp0", nodes[0].Name)
+
+	for i := range c.Site.Config.Nodes {
+		c.Site.Config.Nodes[i].Rack = "even"
+	}
+	c.Site.Config.Nodes[200].Rack = "odd"
+	nodes, err = c.running(t.Context(), client)
+	require.NoError(t, err)
+	assert.Equal(t, []string{"w000", "w200", "w001"}, []string{nodes[3].Name, nodes[4].Name, nodes[5].Name}, "airgap.yaml has racks")
+}
+
+// TestTryAgain: a program that restarts fails no join, and the user sees the wait.
+func TestTryAgain(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	address := listener.Addr().String()
+	listener.Close()
+	w := way{program: "registry", host: "cp1", address: address, protocol: "tcp"}
+	waited := make(chan string, 1)
+	go func() {
+		assert.Contains(t, <-waited, "registry on cp1 (127.0.0.1)")
+		time.Sleep(100 * time.Millisecond)
+		if again, err := net.Listen("tcp4", address); assert.NoError(t, err) {
+			t.Cleanup(func() { again.Close() })
+		}
+	}()
+	lost := retry{pause: 10 * time.Millisecond, total: time.Minute}.tryAll(t.Context(), []way{w}, func(l lostWay) { waited <- l.String() })
+	assert.Empty(t, lost)
+	assert.GreaterOrEqual(t, usualRetry.total, time.Minute, "a dead node is Ready for about 50 s")
+}
+
+// TestTryAllEnds: the end of the context ends the wait.
+func TestTryAllEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	w := way{program: "registry", host: "cp1", address: "127.0.0.1:1", protocol: "tcp"}
+	began := time.Now()
+	retry{time.Hour, 2 * time.Hour}.tryAll(ctx, []way{w}, func(lostWay) { cancel() })
+	assert.Less(t, time.Since(began), time.Minute)
 }

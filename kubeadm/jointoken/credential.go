@@ -111,6 +111,7 @@ func (c credential) client(to JoinMaterial) (kubernetes.Interface, error) {
 func (j JoinMaterial) rest() *rest.Config {
 	config := &rest.Config{
 		Host: "https://" + j.APIServer, Timeout: 10 * time.Second, Proxy: kube.Direct,
+		QPS: 50, Burst: 50, // a host can read each node of a large cluster before it joins
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(j.CA)},
 	}
 	config.Wrap(httpclient.Stay)

@@ -24,10 +24,14 @@ func TestClaims(t *testing.T) {
 		want    []Severity
 		says    string
 	}{
-		"nothing":                        {[]*Report{{}, {}}, nil, nil, ""},
-		"one answer":                     {[]*Report{claimOf(0, "10.0.0.1", thief, 1), {}}, nil, nil, ""},
-		"a device":                       {[]*Report{claimOf(0, "10.0.0.1", thief, 5), {}}, nil, []Severity{Stops}, "another device, " + thief + ", also has the address 10.0.0.1 of 02:00:00:00:00:01"},
-		"another host":                   {[]*Report{claimOf(0, "10.0.0.1", "02:00:00:00:00:0b", 5), claimOf(1, "10.0.0.1", thief, 1)}, nil, []Severity{Stops}, "02:00:00:00:00:0b (b)"},
+		"nothing":    {[]*Report{{}, {}}, nil, nil, ""},
+		"one answer": {[]*Report{claimOf(0, "10.0.0.1", thief, 1), {}}, nil, nil, ""},
+		"a device": {
+			[]*Report{claimOf(0, "10.0.0.1", thief, 5), {}}, nil, []Severity{Stops}, "network: another device, " + thief + ", also has the address 10.0.0.1 of 02:00:00:00:00:01",
+		},
+		"another host": {
+			[]*Report{claimOf(0, "10.0.0.1", "02:00:00:00:00:0b", 5), claimOf(1, "10.0.0.1", thief, 1)}, nil, []Severity{Stops}, "hosts: another device, 02:00:00:00:00:0b (b)",
+		},
 		"a proxy":                        {[]*Report{claimOf(0, "10.0.0.1", thief, 5), claimOf(1, "10.0.0.2", thief, 5)}, nil, []Severity{Warns}, "answers ARP in place of these hosts"},
 		"a load balancer":                {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", thief, 5)}, hit, nil, ""},
 		"two devices with its address":   {[]*Report{claimOf(0, "10.0.0.5", thief, 5), claimOf(1, "10.0.0.5", other, 5)}, hit, []Severity{Stops}, "several devices have the load balancer's address"},
@@ -47,7 +51,7 @@ func TestClaims(t *testing.T) {
 		var text strings.Builder
 		for _, f := range m.claimed() {
 			got = append(got, f.Severity)
-			text.WriteString(f.What)
+			text.WriteString(f.Owner + ": " + f.What)
 		}
 		assert.Equal(t, test.want, got, name)
 		assert.Contains(t, text.String(), test.says, name)
@@ -78,5 +82,10 @@ func TestImposter(t *testing.T) {
 		require.Len(t, found, 1, name)
 		assert.Contains(t, found[0].Owner+": "+found[0].What+", "+found[0].Fix, test.want, name)
 		assert.Equal(t, len(test.macs) == 1, strings.Contains(found[0].Fix, "the device "+thief+" has the address"), name)
+		m.in = Korean
+		found = m.Findings(Needs{})
+		require.Len(t, found, 1, name)
+		assert.NotRegexp(t, `[a-z]{3,} [a-z]{3,}`, found[0].What+found[0].Fix, name)
+		assert.Equal(t, len(test.macs) == 1, strings.Contains(found[0].Fix, thief), "%s: %s", name, found[0].Fix)
 	}
 }

@@ -35,6 +35,7 @@ func TestInstallationOpens(t *testing.T) {
 		"no rule":              {HostCloses, 6443, false, "", Stops, "no rule of its packet filter explains this", "a security agent"},
 		"not needed":           {HostCloses, 6081, false, "drop", Notes, "blocks it: drop", "the cluster does not use it"},
 		"outgoing":             {SenderCloses, 6443, false, "", Stops, "does not leave", "an output chain drops it"},
+		"unknown":              {Unknown, 6443, false, "", Warns, "TCP 6443 (kube-apiserver): unknown", "measure again as root"},
 		"outgoing, not needed": {SenderCloses, 6081, false, "", Notes, "does not leave", "the cluster does not use it"},
 	} {
 		found := pairOf(Verdict{Kind: TCP, Port: test.port, State: test.state, Opens: test.opens, Rule: test.rule}).Findings(needs)

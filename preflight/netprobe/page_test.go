@@ -30,7 +30,13 @@ func TestPage(t *testing.T) {
 		{What: "TCP 10250", Kind: TCP, Port: 10250}, {What: "TCP 6443", Kind: TCP, Port: 6443}, {What: "UDP 8472", Kind: VXLANTCP, Port: 8472},
 		{What: "TCP 5000", Kind: TCP, Port: 5000}, {What: "UDP 123"}, {What: "TCP 443", Kind: Balanced},
 	}}
-	p.Measure(m, Needs{TCP: []Port{tcp(10250, "kubelet"), tcp(6443, "kube-apiserver")}, VXLAN: 8472, OpensFirewall: true})
+	needs := Needs{TCP: []Port{tcp(10250, "kubelet"), tcp(6443, "kube-apiserver"), tcp(5000, "registry")}, VXLAN: 8472, OpensFirewall: true}
+	p.Measure(m, needs)
+	for _, f := range m.Findings(needs) {
+		if strings.HasPrefix(f.What, "TCP 5000 (registry)") && f.Owner != "hosts" {
+			t.Errorf("the network's owners cannot change this: %+v", f)
+		}
+	}
 	want := []FlowState{FlowPasses, FlowClosed, FlowClosed, FlowUnmeasured, FlowUnmeasured, FlowClosed}
 	for i, f := range p.Flows {
 		if f.State != want[i] || (f.State == FlowClosed) != (len(f.Faults) > 0) {
@@ -41,7 +47,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("the API's ways that are closed: %q", p.Flows[1].Faults)
 	}
 	for _, c := range p.Changes {
-		if c.Owner != "network" && c.Owner != balancerTeam || strings.Contains(c.What, "10250") {
+		if c.Owner != "network" && c.Owner != balancerTeam || strings.Contains(c.What, "10250") || strings.Contains(c.What, "5000") {
 			t.Errorf("nothing for the network's owners: %+v", c)
 		}
 	}
@@ -59,7 +65,8 @@ func TestPage(t *testing.T) {
 		}
 	}
 	korean := &Page{Language: Korean, Cluster: "bank", Flows: slices.Clone(p.Flows)}
-	korean.Measure(m, Needs{TCP: []Port{tcp(10250, "kubelet"), tcp(6443, "kube-apiserver")}, VXLAN: 8472})
+	needs.OpensFirewall = false
+	korean.Measure(m, needs)
 	var inKorean strings.Builder
 	if err := korean.HTML(&inKorean); err != nil {
 		t.Fatal(err)

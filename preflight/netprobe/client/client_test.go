@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -10,6 +11,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,5 +189,77 @@ func TestClientInterrupted(t *testing.T) {
 	}})
 	if err == nil || time.Since(began) > time.Minute {
 		t.Errorf("%v after %s", err, time.Since(began))
+	}
+}
+
+// reset ends a connection with a reset.
+func reset(conn net.Conn) {
+	if tcp, is := conn.(*net.TCPConn); is {
+		_ = tcp.SetLinger(0)
+	}
+	conn.Close()
+}
+
+// carried copies the answers to a client, and at most some bytes from it. Then it resets the connection.
+func carried(most int64) func(conn, back net.Conn) {
+	return func(conn, back net.Conn) {
+		go func() { _, _ = io.Copy(conn, back) }()
+		if n, _ := io.CopyN(back, conn, most); n == most {
+			reset(conn)
+		}
+	}
+}
+
+// TestClientResets: a device that resets connections with much data, or further connections, is a failure.
+func TestClientResets(t *testing.T) {
+	t.Parallel()
+	var answered atomic.Bool // the request before those of the test of data
+	reads := func(s *httptest.Server) {
+		inner := s.Config.Handler
+		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			inner.ServeHTTP(w, r)
+			answered.Store(true)
+		})
+	}
+	refuses := relay(t, api(t, reads), func(conn, back net.Conn) {
+		if answered.Load() {
+			reset(conn)
+			return
+		}
+		carried(1<<20)(conn, back)
+	})
+	uploads := relay(t, api(t, reads), carried(16<<10))
+	for address, want := range map[string]string{
+		refuses: "failed  data        a further connection failed: connection reset by peer",
+		uploads: "failed  data        the connection ended while 64 KiB were sent: ",
+	} {
+		text, passed := tested(t, client.Target{Kind: client.API, Address: address}, 0)
+		if passed || !strings.Contains(text, want) || strings.Contains(text, "arrive") {
+			t.Errorf("passed %t, no %q in\n%s", passed, want, text)
+		}
+		answered.Store(false)
+	}
+}
+
+// TestClientInterruptedDuringData: the end of the context during the test of data is an error, not a panic.
+func TestClientInterruptedDuringData(t *testing.T) {
+	t.Parallel()
+	for _, method := range []string{http.MethodPost, http.MethodGet} {
+		ctx, cancel := context.WithCancel(t.Context())
+		address := api(t, func(s *httptest.Server) {
+			inner := s.Config.Handler
+			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == method && r.URL.Path != "/version" || r.Method == http.MethodPost && method == http.MethodPost {
+					cancel()
+					time.Sleep(50 * time.Millisecond)
+				}
+				inner.ServeHTTP(w, r)
+			})
+		})
+		_, err := client.Run(ctx, client.Options{Targets: []client.Target{{Kind: client.API, Address: address}}})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: %v", method, err)
+		}
 	}
 }
