@@ -105,6 +105,7 @@ func TestReported(t *testing.T) {
 		{"tunl0 that is down", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480}}}, nil},
 		{"tunl0 that is up", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0", Kind: "ipip", MTU: 1480, Up: true}}},
 			[]Finding{{Object: "Node w1, link tunl0", Saw: "an IP-in-IP tunnel that is up"}}},
+		{"a hostile name", noIPIP(), nodereport.Report{Links: []nodereport.Link{{Name: "tunl0;reboot", Kind: "ipip", Up: true}}}, nil},
 		{"proxy's mode", proxyMode("nftables"), nodereport.Report{ProxyMode: "iptables"}, []Finding{{Object: "Node w1", Saw: "kube-proxy's mode is iptables"}}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
