@@ -19,12 +19,12 @@ const wayAttempts = 3
 
 // lostWay is a connection that fails each time.
 type lostWay struct {
-	way
+	way way
 	err error
 }
 
 func (l lostWay) String() string {
-	return fmt.Sprintf("%s: %v (owner: %s)", l.way, l.err, l.owner(l.err))
+	return fmt.Sprintf("%s: %v (owner: %s)", l.way, l.err, l.way.owner(l.err))
 }
 
 // tryAll returns the connections that fail, in their order. Only a failure that repeats counts. It calls waits

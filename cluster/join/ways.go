@@ -108,11 +108,11 @@ func (c *Candidate) lost(ctx context.Context, client kubernetes.Interface, ways 
 	}
 	down := map[string]bool{"": false} // the load balancer
 	return slices.DeleteFunc(lost, func(l lostWay) bool {
-		if _, known := down[l.host]; !known {
-			is, err := ready(ctx, client, l.host)
-			down[l.host] = err == nil && !is
+		if _, known := down[l.way.host]; !known {
+			is, err := ready(ctx, client, l.way.host)
+			down[l.way.host] = err == nil && !is
 		}
-		return down[l.host]
+		return down[l.way.host]
 	}), ctx.Err()
 }
 
