@@ -12,7 +12,7 @@ type retry struct{ pause, total time.Duration }
 
 // usualRetry is longer than the API server takes to report a dead node as not Ready (about 50 s), and longer
 // than the restart of a program.
-var usualRetry = retry{pause: 2 * time.Second, total: time.Minute}
+func usualRetry() retry { return retry{pause: 2 * time.Second, total: time.Minute} }
 
 // wayAttempts is the smallest number of attempts: a packet gets lost, a load balancer follows its health checks.
 const wayAttempts = 3
@@ -55,9 +55,9 @@ func (r retry) tryAll(ctx context.Context, ways []way, waits func(lostWay)) []lo
 	}
 	all.Wait()
 	var lost []lostWay
-	for i, err := range errs {
-		if err != nil {
-			lost = append(lost, lostWay{ways[i], err})
+	for i, w := range ways {
+		if errs[i] != nil {
+			lost = append(lost, lostWay{w, errs[i]})
 		}
 	}
 	return lost

@@ -99,7 +99,7 @@ func (c *Candidate) lost(ctx context.Context, client kubernetes.Interface, ways 
 	p := c.options.Console.Progress()
 	defer c.options.Console.EndProgress()
 	p.Now("Connect to the services of the cluster")
-	r := cmp.Or(c.retry, usualRetry)
+	r := cmp.Or(c.retry, usualRetry())
 	lost := r.tryAll(ctx, ways, func(l lostWay) {
 		p.Say("%s: %v; airgap tries again, for up to %s", l.way, l.err, r.total)
 	})

@@ -320,7 +320,7 @@ func TestTryAgain(t *testing.T) {
 	}()
 	lost := retry{pause: 10 * time.Millisecond, total: time.Minute}.tryAll(t.Context(), []way{w}, func(l lostWay) { waited <- l.String() })
 	assert.Empty(t, lost)
-	assert.GreaterOrEqual(t, usualRetry.total, time.Minute, "a dead node is Ready for about 50 s")
+	assert.GreaterOrEqual(t, usualRetry().total, time.Minute, "a dead node is Ready for about 50 s")
 }
 
 // TestTryAllEnds: the end of the context ends the wait.
