@@ -244,16 +244,21 @@ func (s *pathServer) arrived(id uint64, number int) {
 func (s *pathServer) keep(l *lines) {
 	k := keptConn{l, listen.Source(l.RemoteAddr().String())}
 	defer s.forget(k)
+	answer := ""
 	for {
-		for _, old := range s.touch(k) {
+		for _, old := range s.touch(k) { // before the answer, so that the order is that of the questions
 			old.bye()
 		}
-		line, err := l.read(keptIdle)
-		if err != nil || !strings.HasPrefix(line, "still ") || l.write(line) != nil {
-			k.bye()
-			return
+		if answer != "" && l.write(answer) != nil {
+			break
 		}
+		line, err := l.read(keptIdle)
+		if err != nil || !strings.HasPrefix(line, "still ") {
+			break
+		}
+		answer = line
 	}
+	k.bye()
 }
 
 // touch makes the connection the newest one, and returns those that make room for it.
