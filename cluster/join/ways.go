@@ -129,7 +129,7 @@ func ready(ctx context.Context, client kubernetes.Interface, name string) (bool,
 }
 
 // running returns the nodes that are Ready: control-plane nodes, and some workers. The rights of the token do not
-// allow a list of the nodes, so it reads no more of them than it needs.
+// allow a list of the nodes, so it reads one Node at a time and stops when it has enough.
 func (c *Candidate) running(ctx context.Context, client kubernetes.Interface) ([]config.Node, error) {
 	var masters, workers, found []config.Node
 	for _, n := range c.Site.Config.Nodes {

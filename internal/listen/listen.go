@@ -93,7 +93,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// SyscallConn gives access to the socket of the connection. Without it, nobody sees its options and numbers.
+// SyscallConn gives access to the socket of the connection. Callers read its options and counters through it.
 func (c *counted) SyscallConn() (syscall.RawConn, error) {
 	socket, is := c.Conn.(syscall.Conn)
 	if !is {

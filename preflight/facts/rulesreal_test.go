@@ -2,38 +2,20 @@ package facts
 
 import (
 	"net/netip"
-	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"github.com/vishvananda/netns"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/netnstest"
 )
 
 // TestRulesOfTheKernel: the routes of each table that a rule or a VRF uses are read from a real network namespace.
 func TestRulesOfTheKernel(t *testing.T) {
-	if os.Getuid() != 0 {
-		if os.Getenv("AIRGAP_REQUIRE_TOOLS") != "" {
-			t.Fatal("network namespaces need root")
-		}
-		t.Skip("network namespaces need root")
-	}
-	runtime.LockOSThread()
-	before, err := netns.Get()
-	require.NoError(t, err)
-	inside, err := netns.New()
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		assert.NoError(t, netns.Set(before))
-		before.Close()
-		inside.Close()
-		runtime.UnlockOSThread()
-	})
+	netnstest.Enter(t)
 	run := func(script string) error { return exec.CommandContext(t.Context(), "sh", "-ec", script).Run() }
 	read := func() *Facts {
 		var f Facts

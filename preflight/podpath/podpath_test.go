@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"github.com/vishvananda/netns"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/netnstest"
 	"airgap.dev/airgap/preflight/facts"
 )
 
@@ -39,23 +39,7 @@ func TestMain(m *testing.M) {
 // route, and no rules. The machine's own namespace never changes. It needs root.
 func inHost(t *testing.T) {
 	t.Helper()
-	if os.Getuid() != 0 {
-		if os.Getenv("AIRGAP_REQUIRE_TOOLS") != "" {
-			t.Fatal("network namespaces need root")
-		}
-		t.Skip("network namespaces need root")
-	}
-	runtime.LockOSThread()
-	before, err := netns.Get()
-	require.NoError(t, err)
-	inside, err := netns.New()
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		assert.NoError(t, netns.Set(before))
-		before.Close()
-		inside.Close()
-		runtime.UnlockOSThread()
-	})
+	netnstest.Enter(t)
 	run(t, "ip link set lo up; ip link add ens1 type bridge; ip address add 10.20.0.11/24 dev ens1; ip link set ens1 up; ip route add default via 10.20.0.1")
 }
 

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/internal/netnstest"
 )
 
 // TestMain makes the test binary the program of a pod in a network namespace.
@@ -117,12 +119,7 @@ func podAddress(i int) string { return fmt.Sprintf("10.98.0.%d", i+1) }
 // startPods needs root and a kernel with namespaces. The pods are on the nodes w1 and w2.
 func startPods(t *testing.T, o podOptions) *podNetwork {
 	t.Helper()
-	if os.Getuid() != 0 {
-		if os.Getenv("AIRGAP_REQUIRE_TOOLS") != "" {
-			t.Fatal("network namespaces need root")
-		}
-		t.Skip("network namespaces need root")
-	}
+	netnstest.NeedRoot(t)
 	n := &podNetwork{t: t, number: podNetworks.Add(1)}
 	t.Cleanup(n.down)
 	script := "set -e\n" + fmt.Sprintf("ip netns add %[1]s; ip -n %[1]s link add br0 type bridge; ip -n %[1]s link set br0 up\n", n.space(2))

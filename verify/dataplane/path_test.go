@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// told returns the failures as lines.
-func told(failures []Failure) string {
+// linesOf returns the failures as lines.
+func linesOf(failures []Failure) string {
 	var lines []string
 	for _, f := range failures {
 		lines = append(lines, f.Target+": "+f.Saw)
@@ -50,13 +50,13 @@ func TestPaths(t *testing.T) {
 			} else {
 				n.rules(2, test.rules...)
 			}
-			if first := n.round(); told(first.Failures) != "" {
-				t.Errorf("after one round: %s", told(first.Failures))
+			if first := n.round(); linesOf(first.Failures) != "" {
+				t.Errorf("after one round: %s", linesOf(first.Failures))
 			}
 			var last podState
 			for range 2 {
 				last = n.round()
-				got := told(last.Failures)
+				got := linesOf(last.Failures)
 				if test.want != "" && strings.HasPrefix(test.want, "packets") { // the position in a train is random
 					got = strings.Replace(got, "21 of 1008 UDP packets are lost (2.1 %)", "20 of 1008 UDP packets are lost (2.0 %)", 1)
 				}
@@ -68,8 +68,8 @@ func TestPaths(t *testing.T) {
 				t.Errorf("not measured: %+v", last)
 			}
 			n.rules(2)
-			if after := n.round(); told(after.Failures) != "" {
-				t.Errorf("after the fix: %s", told(after.Failures))
+			if after := n.round(); linesOf(after.Failures) != "" {
+				t.Errorf("after the fix: %s", linesOf(after.Failures))
 			}
 		})
 	}
@@ -81,7 +81,7 @@ func TestFaultThenPolicy(t *testing.T) {
 	n := startPods(t, podOptions{})
 	n.rules(2, "ip saddr 10.98.0.1 meta l4proto tcp jhash tcp sport mod 2 0 drop", "ip saddr 10.98.0.1 meta l4proto udp jhash udp sport mod 2 0 drop")
 	n.round()
-	if got := told(n.round().Failures); !strings.HasPrefix(got, "flows to w2: ") {
+	if got := linesOf(n.round().Failures); !strings.HasPrefix(got, "flows to w2: ") {
 		t.Fatalf("got %q", got)
 	}
 	n.rules(2)
@@ -89,7 +89,7 @@ func TestFaultThenPolicy(t *testing.T) {
 	for range maxUnmeasured - 1 {
 		n.round()
 	}
-	if got := told(n.round().Failures); strings.Contains(got, flowsTo) {
+	if got := linesOf(n.round().Failures); strings.Contains(got, flowsTo) {
 		t.Errorf("got %q", got)
 	}
 }
@@ -101,7 +101,7 @@ func TestBadLink(t *testing.T) {
 	n.rules(2, "ip saddr 10.98.0.1 meta l4proto tcp jhash tcp sport mod 2 0 drop", "ip saddr 10.98.0.1 meta l4proto udp jhash udp sport mod 2 0 drop")
 	n.round()
 	for range 2 {
-		got := told(n.round().Failures)
+		got := linesOf(n.round().Failures)
 		if !strings.HasPrefix(got, "flows to w2: ") || strings.Contains(got, "\n") {
 			t.Errorf("got %q", got)
 		}
@@ -117,15 +117,15 @@ func TestShortOutage(t *testing.T) {
 	n.round()
 	n.rules(2, "drop")
 	for range 2 {
-		if s := n.round(); strings.Contains(told(s.Failures), "long connection") || strings.Contains(told(s.Failures), "flows") || !s.Waits {
+		if s := n.round(); strings.Contains(linesOf(s.Failures), "long connection") || strings.Contains(linesOf(s.Failures), "flows") || !s.Waits {
 			t.Errorf("during the outage: %+v", s)
 		}
 	}
 	n.rules(2)
 	var after podState
 	for began := time.Now(); time.Since(began) < 2*time.Minute; time.Sleep(time.Second) {
-		if after = n.round(); told(after.Failures) != "" {
-			t.Errorf("after the outage: %s", told(after.Failures))
+		if after = n.round(); linesOf(after.Failures) != "" {
+			t.Errorf("after the outage: %s", linesOf(after.Failures))
 		}
 		if !after.Waits {
 			break
@@ -162,7 +162,7 @@ func TestLongConnection(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			var got string
 			for began := time.Now(); time.Since(began) < 30*time.Second && got == ""; time.Sleep(500 * time.Millisecond) {
-				got = told(n.round().Failures)
+				got = linesOf(n.round().Failures)
 				if test.want == "" && time.Since(began) > 10*time.Second {
 					break
 				}

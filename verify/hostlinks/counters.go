@@ -16,12 +16,10 @@ type limit struct {
 
 // Limits. Ethernet allows one bit error in 10^12, which damages one large frame in 10^8: the limit for
 // damaged frames is a hundred times that. For other losses it is a share that slows down TCP.
-var (
-	damaged  = limit{10, 1e-6}   //nolint:gochecknoglobals // a constant, except for the syntax
-	lost     = limit{100, 1e-3}  //nolint:gochecknoglobals // also a constant
-	flapping = limit{2, 0}       //nolint:gochecknoglobals // also a constant
-	invalid  = limit{3000, 1e-2} //nolint:gochecknoglobals // also a constant
-)
+func damaged() limit  { return limit{10, 1e-6} }
+func lost() limit     { return limit{100, 1e-3} }
+func flapping() limit { return limit{2, 0} }
+func invalid() limit  { return limit{3000, 1e-2} }
 
 // Fill of the connection tracking table, in percent.
 const (
@@ -69,24 +67,24 @@ func interfaceFindings(host string, i nodereport.Interface) []result.Finding {
 	type counters = nodereport.LinkCounters
 	counts := func(l limit, of func(c counters) (n, packets int64)) string { return exceeded(i.Grown, l, of) }
 	statistics := "ethtool -S " + i.Name + " | grep -iE 'err|crc|drop|miss'; "
-	if saw := counts(damaged, func(c counters) (int64, int64) { return c.CRC + c.Frame, c.Received }); saw != "" {
+	if saw := counts(damaged(), func(c counters) (int64, int64) { return c.CRC + c.Frame, c.Received }); saw != "" {
 		add("received frames that are damaged (CRC, alignment): "+saw, "no damaged frames",
 			statistics+"ask the network team to replace the cable, then the transceivers on both sides, and to compare the counters of the switch port")
 	}
-	if saw := counts(lost, func(c counters) (int64, int64) {
+	if saw := counts(lost(), func(c counters) (int64, int64) {
 		return c.ReceiveErrors - c.CRC - c.Frame - c.ReceiveMissed, c.Received
 	}); saw != "" {
 		add("received frames with other errors: "+saw, "no errors",
 			statistics+"compare the MTU with the switch port; update the driver and firmware of the card; ask the network team for the counters of the switch port")
 	}
-	if saw := counts(lost, func(c counters) (int64, int64) { return c.ReceiveMissed, c.Received }); saw != "" {
+	if saw := counts(lost(), func(c counters) (int64, int64) { return c.ReceiveMissed, c.Received }); saw != "" {
 		add("frames dropped because the receive ring was full: "+saw, "no dropped frames",
 			statistics+"a task of the hosts team: raise the ring size (ethtool -g and -G "+i.Name+"), and check that irqbalance runs and no CPU is busy with interrupts alone")
 	}
-	if saw := counts(lost, func(c counters) (int64, int64) { return c.SendErrors + c.SendDropped, c.Sent }); saw != "" {
+	if saw := counts(lost(), func(c counters) (int64, int64) { return c.SendErrors + c.SendDropped, c.Sent }); saw != "" {
 		add("packets that could not be sent: "+saw, "no send errors", statistics+"update the driver and firmware of the card; ask the network team to check the cable and the switch port")
 	}
-	if saw := counts(flapping, func(c counters) (int64, int64) { return c.CarrierChanges, 0 }); saw != "" {
+	if saw := counts(flapping(), func(c counters) (int64, int64) { return c.CarrierChanges, 0 }); saw != "" {
 		add("the carrier is lost and comes back, changes: "+saw, "a stable carrier",
 			"journalctl -k | grep "+i.Name+"; ask the network team to check the cable, the transceivers and the log of the switch port")
 	}
@@ -111,13 +109,13 @@ func conntrackFindings(host string, c nodereport.Conntrack) []result.Finding {
 	case percent > mostFull:
 		add(fmt.Sprintf("%.0f %% full: %d of %d connections", percent, c.Count, c.Max), fmt.Sprintf("at most %d %%", mostFull), smaller)
 	}
-	if saw := exceeded(c.Grown, invalid, func(g nodereport.ConntrackCounters) (int64, int64) {
+	if saw := exceeded(c.Grown, invalid(), func(g nodereport.ConntrackCounters) (int64, int64) {
 		if g.Received <= 0 {
 			return 0, 0
 		}
 		return g.Invalid, g.Received
 	}); saw != "" {
-		add("packets that belong to no connection (INVALID): "+saw, fmt.Sprintf("less than %.0f %%", 100*invalid.share),
+		add("packets that belong to no connection (INVALID): "+saw, fmt.Sprintf("less than %.0f %%", 100*invalid().share),
 			"conntrack -S; ask the network team whether both directions between two hosts pass the same stateful firewall, and for its idle timeout: "+
 				"packets on another path, or after the timeout, are INVALID")
 	}

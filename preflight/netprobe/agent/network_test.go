@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/netnstest"
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
@@ -59,6 +60,8 @@ type network struct {
 	number int64
 	hosts  []netprobe.Host
 	token  netprobe.Token // of the plans; zero for a new one each
+
+	listening func() // runs when all agents listen
 }
 
 // networks numbers the networks: the tests run in parallel, because they mostly wait.
@@ -68,12 +71,7 @@ var networks atomic.Int64
 // AIRGAP_REQUIRE_TOOLS is set.
 func newNetwork(t testing.TB, hosts int) *network {
 	t.Helper()
-	if os.Getuid() != 0 {
-		if os.Getenv("AIRGAP_REQUIRE_TOOLS") != "" {
-			t.Fatal("network namespaces need root")
-		}
-		t.Skip("network namespaces need root")
-	}
+	netnstest.NeedRoot(t)
 	n := &network{t: t, number: networks.Add(1)}
 	t.Cleanup(n.down)
 	n.down()
@@ -159,13 +157,20 @@ func (n *network) measure(plan netprobe.Plan) []*netprobe.Report {
 		agents[i] = n.start(ctx, i)
 		links[i] = netprobe.Link{In: agents[i].in, Out: agents[i].out}
 	}
-	reports, lost := netprobe.Coordinate(ctx, plan, links, func(string) {})
+	reports, lost := netprobe.Coordinate(ctx, plan, links, n.reached)
 	for i, a := range agents {
 		if err := errors.Join(lost[i], a.cmd.Wait()); err != nil {
 			n.t.Fatalf("host %d: %v\n%s", i, err, &a.stderr)
 		}
 	}
 	return reports
+}
+
+// reached runs the change of a test when all agents listen.
+func (n *network) reached(state string) {
+	if state == netprobe.Ready && n.listening != nil {
+		n.listening()
+	}
 }
 
 // process is an agent.

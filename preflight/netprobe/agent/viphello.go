@@ -76,8 +76,8 @@ func (t *vipTest) readGreeting(conn *tls.Conn) greeting {
 	return greeting{conn: conn, from: m.from, result: netprobe.Answered}
 }
 
-// nobody is no host, so that the reader of a request cannot repeat it to an agent as a message.
-const nobody = 0xffff
+// noHost is the number of no host, so that a device that reads a request cannot repeat it to an agent as a message.
+const noHost = 0xffff
 
 // throughTLS sends a request in TLS to the server with these certificates. If an agent answers it, the
 // load balancer terminates TLS. The request is a message in the path of an HTTP request, so that it
@@ -103,7 +103,7 @@ func (t *vipTest) throughTLS(ctx context.Context, presented []*x509.Certificate)
 	}
 	defer conn.Close()
 	_ = conn.SetDeadline(time.Now().Add(replyTimeout))
-	m := message{kind: netprobe.TCP, from: t.plan.Self, to: nobody, port: netprobe.APIServer, clock: time.Now()}
+	m := message{kind: netprobe.TCP, from: t.plan.Self, to: noHost, port: netprobe.APIServer, clock: time.Now()}
 	if _, err := io.WriteString(conn, httpRequest(m.encode(t.plan.Token))); err != nil {
 		return false
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/vishvananda/netns"
 
+	"airgap.dev/airgap/internal/netnstest"
 	"airgap.dev/airgap/preflight/netprobe/client"
 )
 
@@ -39,12 +40,7 @@ func TestMain(m *testing.M) {
 // TestNarrowPath: a path that loses large packets is named, and one with a small MTU works.
 func TestNarrowPath(t *testing.T) {
 	t.Parallel()
-	if os.Getuid() != 0 {
-		if os.Getenv("AIRGAP_REQUIRE_TOOLS") != "" {
-			t.Fatal("network namespaces need root")
-		}
-		t.Skip("network namespaces need root")
-	}
+	netnstest.NeedRoot(t)
 	for i, test := range []struct{ name, change, want string }{
 		{"lost", `nft -f - <<'END'
 table ip test {
