@@ -21,6 +21,9 @@ func TestFaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := os.Stat(program); err != nil {
+		t.Fatalf("the networks are measured with the program: %v; run make build", err)
+	}
 	var names []string
 	if name := os.Getenv("NETFAULT"); name != "" {
 		names = strings.Split(name, ",")
