@@ -67,7 +67,7 @@ release-check: ## two releases of HEAD, built in different directories by differ
 	.ci/release-check $(if $(COLD),cold)
 
 .PHONY: test
-test: ## unit tests: no root, no network beyond loopback, at most 10 minutes on 2 cores
+test: ## unit tests: no root, no network beyond loopback, at most 20 minutes on 2 cores
 	$(GO) vet ./...
 	$(GO) test ./...
 
