@@ -80,8 +80,9 @@ type checked struct {
 // finding is a result that is the same on all of its hosts.
 type finding struct {
 	Result
-	Site  string
-	Hosts []string
+	Site     string
+	Hosts    []string
+	Captured bool // a host has packets that show it
 }
 
 // table is the part of the matrix that fits on a sheet of A4.
@@ -97,13 +98,7 @@ type row struct {
 
 func newPage(r Reports) page {
 	p := page{Hosts: judgedHosts(r)}
-	for i, c := range union(r) {
-		c.Number = i + 1
-		for _, h := range p.Hosts {
-			c.add(h)
-		}
-		p.Checks = append(p.Checks, c)
-	}
+	p.Checks = checkedOn(r, p.Hosts)
 	sheets := (len(p.Hosts) + columns - 1) / columns
 	if sheets == 0 {
 		return p
@@ -113,6 +108,18 @@ func newPage(r Reports) page {
 		p.Tables = append(p.Tables, newTable(hosts, p.Checks))
 	}
 	return p
+}
+
+// checkedOn returns every check that ran on at least one host, with its findings.
+func checkedOn(r Reports, hosts []judged) []checked {
+	all := union(r)
+	for i := range all {
+		all[i].Number = i + 1
+		for _, h := range hosts {
+			all[i].add(h)
+		}
+	}
+	return all
 }
 
 // judgedHosts numbers hosts with the same name: servers with a default name, or one server
@@ -164,10 +171,11 @@ func (c *checked) add(h judged) {
 	for i, f := range c.Findings {
 		if f.Result == e.Result && f.Site == e.Site {
 			c.Findings[i].Hosts = append(f.Hosts, h.Name)
+			c.Findings[i].Captured = f.Captured || len(e.Capture) > 0
 			return
 		}
 	}
-	c.Findings = append(c.Findings, finding{e.Result, e.Site, []string{h.Name}})
+	c.Findings = append(c.Findings, finding{e.Result, e.Site, []string{h.Name}, len(e.Capture) > 0})
 }
 
 func newTable(hosts []judged, checks []checked) table {

@@ -126,7 +126,7 @@ func Run(ctx context.Context, gathered *facts.Facts, want Want, choice Choice) (
 	if err != nil {
 		return Report{}, err
 	}
-	report := Report{Host: gathered.Host, System: gathered.OS.Name, Kernel: gathered.Kernel.Release, Taken: gathered.Time.Now, Worst: Pass}
+	report := Report{Host: gathered.Host, System: gathered.OS.Name, Kernel: gathered.Kernel.Release, Taken: gathered.Time.Now, Worst: Pass, Traits: traitsOf(gathered)}
 	for _, c := range checks {
 		if c.CrossHost && want.CrossHost == nil && choice.Only == nil {
 			continue

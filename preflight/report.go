@@ -15,6 +15,7 @@ type Report struct {
 	Taken   time.Time `yaml:"taken" json:"taken"` // from the host's clock
 	Worst   Status    `yaml:"worst" json:"worst"`
 	Results []Entry   `yaml:"results" json:"results"`
+	Traits  []Trait   `yaml:"traits,omitempty" json:"traits,omitempty"`
 }
 
 // Entry is the result of one check.
@@ -86,12 +87,8 @@ func (r Report) Summary() string {
 }
 
 func (e Entry) text(p *printer, width int) {
-	mark := string(e.Status)
-	if e.Status == Fail || e.Status == Error {
-		mark = strings.ToUpper(mark)
-	}
 	indent := strings.Repeat(" ", width+11)
-	p.line("  %-5s  %-*s  %s", mark, width, e.ID, strings.ReplaceAll(e.Found, "\n", "\n"+indent))
+	p.line("  %-5s  %-*s  %s", mark(e.Status), width, e.ID, strings.ReplaceAll(e.Found, "\n", "\n"+indent))
 	if e.Site != "" && e.Status != Skip {
 		p.line("%ssite %s (airgap.yaml)", indent, e.Site)
 	}
@@ -104,9 +101,19 @@ func (e Entry) text(p *printer, width int) {
 		}
 	}
 	if len(e.Capture) > 0 { // too long for a terminal
-		p.line("%sthe packets that show this are in --output json, and for the network team on the page of --network-page", indent)
+		p.line("%s%s", indent, whereCaptured)
 	}
 }
+
+// mark is the word for a status in a text. Upper case stands for what stops an installation.
+func mark(s Status) string {
+	if s == Fail || s == Error {
+		return strings.ToUpper(string(s))
+	}
+	return string(s)
+}
+
+const whereCaptured = "the packets that show this are in --output json, and for the network team on the page of --network-page"
 
 // printer keeps the first error, so that callers need no check after each line.
 type printer struct {

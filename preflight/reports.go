@@ -19,21 +19,6 @@ func (r Reports) Passed() bool {
 	return !slices.ContainsFunc(r, func(one Report) bool { return !one.Passed() })
 }
 
-// Text writes the reports for a terminal.
-func (r Reports) Text(w io.Writer) error {
-	for i, one := range r {
-		if i > 0 {
-			if _, err := fmt.Fprintln(w); err != nil {
-				return err
-			}
-		}
-		if err := one.Text(w); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // maxReports is far more than the reports of a thousand hosts need.
 const maxReports = 64 << 20
 
@@ -85,6 +70,9 @@ func (r *Report) accept() error {
 	}
 	if r.Host == "" || len(r.Results) == 0 {
 		return errors.New("host or results are missing: expected the output of airgap preflight --output json")
+	}
+	for i := range r.Traits {
+		r.Traits[i] = Trait{plainLine(r.Traits[i].Name), plainLine(r.Traits[i].Value)}
 	}
 	r.Worst = Pass
 	seen := map[string]bool{}

@@ -23,12 +23,16 @@ func threeHosts() Reports {
 	failed := Entry{ID: "swap", Title: "Swap is off", Source: "kubeadm Swap", Site: "severity fail", Result: Result{Fail, "/dev/dm-1\n/dev/dm-2", "no active swap", "swapoff -a"}}
 	other := failed
 	other.Found = "/dev/dm-7"
-	return Reports{
+	all := Reports{
 		{Host: "db1", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: day, Worst: Fail, Results: []Entry{entry("a", Pass, "fine"), entry("b", Warn, "old"), failed}},
 		{Host: "db2", System: "Rocky Linux 9.6", Kernel: "5.14", Taken: day.Add(time.Hour), Worst: Fail, Results: []Entry{failed, entry("memory", Error, "unknown"), entry("a", Pass, "fine")}},
 		{Host: "db3", System: "AlmaLinux 9.5", Kernel: "5.14", Taken: day, Worst: Pass, Results: []Entry{entry("e", Skip, "no role gpu"), entry("a", Pass, "fine")}},
 		{Host: "db1", Taken: day, Worst: Fail, Results: []Entry{other}},
 	}
+	for i := range all {
+		all[i].Traits = []Trait{{"MTU", map[bool]string{true: "9000", false: "1500"}[i == 1]}}
+	}
+	return all
 }
 
 func TestHTML(t *testing.T) {

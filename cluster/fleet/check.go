@@ -202,12 +202,20 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 // allPass returns a preflight.ReportsError unless all hosts pass.
 func allPass(all preflight.Reports, p ui.Progress) error {
 	var failed preflight.Reports
+	var summaries []string
+	passed := map[string][]string{} // hosts by summary
 	for _, r := range all {
-		if r.Passed() {
-			p.Say("preflight: %s: %s", r.Host, r.Summary())
-		} else {
+		if !r.Passed() {
 			failed = append(failed, r)
+			continue
 		}
+		if passed[r.Summary()] == nil {
+			summaries = append(summaries, r.Summary())
+		}
+		passed[r.Summary()] = append(passed[r.Summary()], r.Host)
+	}
+	for _, summary := range summaries {
+		p.Say("preflight: %s: %s", ui.Hosts(passed[summary]), summary)
 	}
 	if len(failed) == 0 {
 		return nil

@@ -67,7 +67,7 @@ func (a *app) show(err error) error {
 		r := one.Report
 		printed = a.printReport(r, reportWriters{r.Text, r.JUnit, preflight.Reports{r}.HTML})
 	} else if all, is := errors.AsType[*preflight.ReportsError](err); is {
-		printed = a.printReport(all.Failed, reportWriters{all.Failed.Text, all.All.JUnit, all.All.HTML})
+		printed = a.printReport(all.Failed, reportWriters{all.All.Text, all.All.JUnit, all.All.HTML})
 	} else if bad, is := errors.AsType[*verification.ReportError](err); is {
 		r := bad.Report
 		printed = a.printReport(r, reportWriters{r.WriteText, r.WriteJUnit, r.WriteHTML})

@@ -21,7 +21,9 @@ warnings. airgap schema lists the names.
 
 --all-hosts also checks the other hosts through SSH, and measures the network between all
 of them: ports, packets of each size, a real VXLAN, protocol 4, clocks. Without SSH
-between the hosts, airgap netprobe measures the same.
+between the hosts, airgap netprobe measures the same. The text groups equal findings of
+several hosts, has the failures at its end, and names hosts that differ from most others,
+for example by their kernel. --output json has the report of each host.
 
 --output html writes a page for printing, or for the server team. If hosts cannot reach
 each other, write a report on each host with --output json; --reports combines them into

@@ -1,0 +1,25 @@
+package ui
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestHosts(t *testing.T) {
+	for names, want := range map[string]string{
+		"":                                    "",
+		"node1":                               "node1",
+		"node1 node2 node3":                   "node[1-3]",
+		"node001 node002 node044 db1 node003": "node[001-003,044], db1",
+		"node9 node10 node11":                 "node9, node[10-11]",
+		"a b a1":                              "a, b, a1",
+		"n2 n2 n1":                            "n[1-2]",
+		"r1-n7 r2-n7 r2-n8":                   "r1-n7, r2-n[7-8]",
+		"n99999999999999999999 n1":            "n99999999999999999999, n1",
+		"10 11":                               "[10-11]",
+	} {
+		if got := Hosts(strings.Fields(names)); got != want {
+			t.Errorf("%s: got %q, want %q", names, got, want)
+		}
+	}
+}
