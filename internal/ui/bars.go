@@ -17,6 +17,7 @@ type bars struct {
 	terminal *os.File // nil: it draws nothing
 	mu       sync.Mutex
 	now      *mpb.Bar // the line of Now, or nil
+	hosts    *barHosts
 }
 
 func newBars(w io.Writer) *bars {
@@ -44,6 +45,7 @@ func (b *bars) Now(what string) {
 
 func (b *bars) Close() {
 	b.Now("")
+	b.hosts.end()
 	b.p.Wait()
 }
 

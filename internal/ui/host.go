@@ -3,63 +3,11 @@ package ui
 import (
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 )
 
 // Step implements Progress.
 func (b *bars) Step(n, of int, title string) { b.Now(fmt.Sprintf("%d/%d %s", n, of, title)) }
-
-// barHost is a bar with the steps and the current work of a host.
-type barHost struct {
-	bar *mpb.Bar
-	now atomic.Value // string
-	of  int64        // steps
-}
-
-// Host implements Progress.
-func (b *bars) Host(name string) Host {
-	h := &barHost{}
-	h.now.Store("waits for its turn")
-	h.bar = b.p.New(0, mpb.BarStyle(), mpb.BarWidth(16),
-		mpb.PrependDecorators(decor.Name(escapedLine(name), decor.WCSyncSpaceR)),
-		mpb.AppendDecorators(
-			decor.Any(func(s decor.Statistics) string { return outOf(s.Current, s.Total) }, decor.WCSyncSpace),
-			decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace),
-			decor.Any(func(decor.Statistics) string { return " " + h.now.Load().(string) })))
-	return h
-}
-
-// outOf is empty while the total is unknown.
-func outOf(done, total int64) string {
-	if total == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d/%d", done, total)
-}
-
-func (h *barHost) Step(n, of int, title string) {
-	h.now.Store(escapedLine(title))
-	h.of = int64(of)
-	h.bar.SetTotal(int64(of), false)
-	h.bar.SetCurrent(int64(n - 1))
-}
-
-func (h *barHost) Now(what string) { h.now.Store(escapedLine(what)) }
-
-func (h *barHost) End(err error) {
-	if err != nil {
-		h.now.Store("FAILED: " + escapedLine(firstLine(err)))
-		h.bar.Abort(false)
-		return
-	}
-	h.now.Store("done")
-	h.bar.SetCurrent(h.of)
-	h.bar.SetTotal(-1, true)
-}
 
 // Step implements Progress: the steps themselves are said when they have ended.
 func (p *plain) Step(int, int, string) {}

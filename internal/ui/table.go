@@ -22,6 +22,7 @@ const (
 	Neutral Tone = iota
 	Good
 	Bad
+	Idle // nothing happens there yet
 )
 
 // Line is one line of a Table. Its mark is a word: not everybody sees colours.
@@ -52,44 +53,60 @@ func (b *bars) Table() Table {
 	if b.terminal == nil {
 		return nil
 	}
-	t := &table{terminal: b.terminal, color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
-	heading := mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return t.head(w, s.AvailableWidth) })
-	rows := mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return t.rows(w, s.AvailableWidth) })
-	t.bar = b.p.MustAdd(0, heading, mpb.BarExtender(rows, false), mpb.BarFillerTrim())
+	t := &shownTable{}
+	t.table = b.newTable("all good", func() (string, []Line) {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.heading, t.lines
+	})
 	return t
 }
 
-// table is one bar whose extension is the lines.
-type table struct {
-	bar      *mpb.Bar
-	terminal *os.File
-	color    bool
+// shownTable shows the lines that it was given last.
+type shownTable struct {
+	*table
 
 	mu      sync.Mutex
 	heading string
 	lines   []Line
 }
 
-func (t *table) Show(heading string, lines []Line) {
+func (t *shownTable) Show(heading string, lines []Line) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.heading, t.lines = heading, lines
 }
 
-func (t *table) End() { t.bar.Abort(true) }
+func (t *shownTable) End() { t.bar.Abort(true) }
+
+// table is one bar whose extension is the lines. It asks for them each time it is drawn.
+type table struct {
+	bar      *mpb.Bar
+	terminal *os.File
+	color    bool
+	rest     string // describes the lines that do not fit
+	content  func() (heading string, lines []Line)
+}
+
+// newTable adds a table to a terminal.
+func (b *bars) newTable(rest string, content func() (string, []Line)) *table {
+	t := &table{terminal: b.terminal, color: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb", rest: rest, content: content}
+	heading := mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return t.head(w, s.AvailableWidth) })
+	rows := mpb.BarFillerFunc(func(w io.Writer, s decor.Statistics) error { return t.rows(w, s.AvailableWidth) })
+	t.bar = b.p.MustAdd(0, heading, mpb.BarExtender(rows, false), mpb.BarFillerTrim())
+	return t
+}
 
 func (t *table) head(w io.Writer, width int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	_, err := io.WriteString(w, cut(t.heading, width))
+	heading, _ := t.content()
+	_, err := io.WriteString(w, cut(heading, width))
 	return err
 }
 
 func (t *table) rows(w io.Writer, width int) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	lines, left := fit(t.lines, t.height()-3) // the heading, the messages, the cursor
-	names, marks := 0, len("broken")          // the words that most tables have, so that no column jumps
+	_, all := t.content()
+	lines, left := fit(all, t.height()-4) // the heading, the messages, the current work, the cursor
+	names, marks := 0, len("broken")      // the words that most tables have, so that no column jumps
 	for _, l := range lines {
 		names, marks = max(names, len(l.Name)), max(marks, len(l.Mark))
 	}
@@ -100,7 +117,7 @@ func (t *table) rows(w io.Writer, width int) error {
 		}
 	}
 	if left > 0 {
-		if _, err := fmt.Fprintln(w, cut(fmt.Sprintf("and %d more, all good", left), width)); err != nil {
+		if _, err := fmt.Fprintln(w, cut(fmt.Sprintf("and %d more, %s", left, t.rest), width)); err != nil {
 			return err
 		}
 	}
@@ -115,8 +132,8 @@ func (t *table) height() int {
 	return rows
 }
 
-// fit leaves out good lines, the last ones first, until room is enough; left is
-// how many.
+// fit leaves out good and idle lines, the last ones first, until room is enough. If that is not enough, it leaves out
+// the last lines, because a table with more rows than the terminal cannot be redrawn. left is the number of lines left out.
 func fit(lines []Line, room int) (some []Line, left int) {
 	over := len(lines) - room
 	if over <= 0 {
@@ -124,13 +141,17 @@ func fit(lines []Line, room int) (some []Line, left int) {
 	}
 	over++ // for the line that counts them
 	for _, l := range slices.Backward(lines) {
-		if l.Tone == Good && left < over {
+		if (l.Tone == Good || l.Tone == Idle) && left < over {
 			left++
 			continue
 		}
 		some = append(some, l)
 	}
 	slices.Reverse(some)
+	if keep := max(room-1, 1); len(some) > keep {
+		left += len(some) - keep
+		some = some[:keep]
+	}
 	return some, left
 }
 

@@ -22,7 +22,7 @@ func TestFitLeavesOutGoodLines(t *testing.T) {
 		10: {[]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9"}, 0},
 		9:  {[]string{"0", "1", "2", "3", "4", "5", "6", "9"}, 2},
 		5:  {[]string{"0", "3", "6", "9"}, 6},
-		2:  {[]string{"0", "3", "6", "9"}, 6}, // failed lines stay
+		2:  {[]string{"0"}, 9}, // a table with more rows than the terminal cannot be redrawn
 	} {
 		some, left := fit(lines, room)
 		var names []string
