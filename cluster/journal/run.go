@@ -2,6 +2,7 @@
 package journal
 
 import (
+	"cmp"
 	"context"
 
 	"airgap.dev/airgap/cluster/site"
@@ -13,7 +14,8 @@ import (
 // host's lock.
 func Run(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, error) {
 	n := 0
-	return step.Run(ctx, step.OpenJournal(site.JournalFile), steps, func(e step.Event) {
+	j := step.OpenJournal(site.JournalFile).Of(invocation())
+	result, err := step.Run(ctx, j, steps, func(e step.Event) {
 		if e.Outcome != "" {
 			Show(p, e)
 			return
@@ -21,6 +23,7 @@ func Run(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, er
 		n++
 		p.Step(n, len(steps), e.Step.Title)
 	})
+	return result, cmp.Or(err, j.End(err))
 }
 
 // Show says which step is running, and how it ended.

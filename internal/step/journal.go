@@ -20,6 +20,9 @@ const (
 	Ended  = "ended"
 	Broke  = "failed"
 	Undone = "undone"
+
+	RunBegan = "run" // a command begins to change the host
+	RunEnded = "end" // its steps have ended; Error is the first failure
 )
 
 // Entry is one line of the journal. It never holds secrets.
@@ -29,12 +32,46 @@ type Entry struct {
 	Event string    `json:"event"`
 	Of    string    `json:"of,omitempty"` // the undertaking of a step that runs once
 	Error string    `json:"error,omitempty"`
+
+	Title   string      `json:"title,omitempty"`   // of a step that began
+	Changes []string    `json:"changes,omitempty"` // its plan
+	Command *Invocation `json:"command,omitempty"` // of a run that began
+}
+
+// Invocation says who changes a host, and with which command.
+type Invocation struct {
+	Command string `json:"command"`        // without flags and arguments, which may be paths or codes
+	User    string `json:"user"`           // "kim as root"
+	From    string `json:"from,omitempty"` // the address of the SSH client
+	Host    string `json:"host"`
+	Program string `json:"program"` // the version of airgap
 }
 
 // Journal is an append-only file of JSON lines, each one fsynced.
 type Journal struct {
 	path string
 	now  func() time.Time
+
+	command *Invocation // nil: runs are not recorded
+	began   bool        // the run is recorded
+}
+
+// Of records that the entries belong to a run of a command. A run that changes nothing has no entries.
+func (j *Journal) Of(command Invocation) *Journal {
+	j.command = &command
+	return j
+}
+
+// End records the end of the run, if it has entries.
+func (j *Journal) End(err error) error {
+	if !j.began {
+		return nil
+	}
+	e := Entry{Event: RunEnded}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	return j.append(e)
 }
 
 // OpenJournal names the journal at path; the file is made with the first
@@ -42,6 +79,12 @@ type Journal struct {
 func OpenJournal(path string) *Journal { return &Journal{path: path, now: time.Now} }
 
 func (j *Journal) append(e Entry) error {
+	if j.command != nil && !j.began {
+		j.began = true
+		if err := j.append(Entry{Event: RunBegan, Command: j.command}); err != nil {
+			return err
+		}
+	}
 	e.Time = j.now().UTC()
 	line, err := json.Marshal(e)
 	if err != nil {
@@ -102,9 +145,15 @@ func (j *Journal) Ended(name, of string) (bool, error) {
 	return historyOf(entries).ended[once{name, of}], err
 }
 
-// Entries are the journal's lines, oldest first; none when there is no
+// Entries are the journal's lines about steps, oldest first; none when there is no
 // journal. Lines that a kill or a power loss cut short are left out.
 func (j *Journal) Entries() ([]Entry, error) {
+	all, err := j.Runs()
+	return slices.DeleteFunc(all, func(e Entry) bool { return e.Event == RunBegan || e.Event == RunEnded }), err
+}
+
+// Runs are Entries with the begin and the end of each run.
+func (j *Journal) Runs() ([]Entry, error) {
 	data, err := os.ReadFile(j.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

@@ -16,6 +16,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -115,7 +117,7 @@ func one(ctx context.Context, journal *Journal, s Step, past history) (Outcome, 
 	if done {
 		return Unchanged, nil
 	}
-	if err := journal.append(Entry{Step: s.Name, Event: Began, Of: s.Once}); err != nil {
+	if err := journal.append(Entry{Step: s.Name, Event: Began, Of: s.Once, Title: s.Title, Changes: s.changes(ctx)}); err != nil {
 		return Failed, err
 	}
 	if err := runAndCheck(ctx, s); err != nil {
@@ -130,6 +132,31 @@ func (s Step) holds(ctx context.Context) (bool, error) {
 		return true, nil
 	}
 	return s.Done(ctx)
+}
+
+// A step's changes in the journal are at most maxChanges lines with maxChange bytes each.
+const (
+	maxChanges = 100
+	maxChange  = 400
+)
+
+// changes returns the plan of the step for the journal. A plan that cannot be made does not stop the step.
+func (s Step) changes(ctx context.Context) []string {
+	if s.Plan == nil {
+		return nil
+	}
+	lines, err := s.Plan(ctx)
+	if err != nil {
+		lines = append(lines, "unknown changes: "+err.Error())
+	}
+	if more := len(lines) - maxChanges; more > 0 {
+		lines = append(slices.Clone(lines[:maxChanges]), fmt.Sprintf("and %d more", more))
+	}
+	short := make([]string, len(lines))
+	for i, line := range lines {
+		short[i] = strings.ToValidUTF8(line[:min(len(line), maxChange)], "")
+	}
+	return short
 }
 
 func runAndCheck(ctx context.Context, s Step) error {

@@ -192,3 +192,48 @@ func TestJournalKeepsLongErrors(t *testing.T) {
 		t.Errorf("%d entries, %v; want began and how it ended of two steps", len(entries), err)
 	}
 }
+
+// TestRunsInTheJournal: the journal has who ran which command, and the plan of each step that ran. A run without changes
+// leaves no entry.
+func TestRunsInTheJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "j")
+	var a, b bool
+	first, second := flag("a", &a), flag("b", &b)
+	first.Title = "Write the file"
+	first.Plan = func(context.Context) ([]string, error) { return []string{"write /etc/a (new)"}, nil }
+	second.Plan = func(context.Context) ([]string, error) {
+		return append(make([]string, 150), strings.Repeat("x", 1000)), errors.New("no answer")
+	}
+	second.Run = func(context.Context) error { return errors.New("disk full") }
+	run := func(steps ...step.Step) {
+		j := step.OpenJournal(path).Of(step.Invocation{Command: "airgap install", User: "kim as root"})
+		_, err := step.Run(t.Context(), j, steps, quiet)
+		if endErr := j.End(err); endErr != nil {
+			t.Fatal(endErr)
+		}
+	}
+	run(first)
+	run(first)
+	run(first, second)
+	all, err := step.OpenJournal(path).Runs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	for _, e := range all {
+		events = append(events, strings.TrimSpace(e.Event+" "+e.Step+" "+e.Error))
+	}
+	want := "run, began a, ended a, end, run, began b, failed b disk full, end  step b: disk full"
+	if got := strings.Join(events, ", "); got != want {
+		t.Fatalf("got  %s\nwant %s", got, want)
+	}
+	if by := all[0].Command; by == nil || by.User != "kim as root" || all[1].Title != "Write the file" || all[1].Changes[0] != "write /etc/a (new)" {
+		t.Errorf("%+v, %+v", all[0], all[1])
+	}
+	if c := all[5].Changes; len(c) != 101 || c[100] != "and 52 more" {
+		t.Errorf("%d changes, the last %q", len(c), c[len(c)-1])
+	}
+	if steps, err := step.OpenJournal(path).Entries(); err != nil || len(steps) != 4 {
+		t.Errorf("%d entries of steps, want 4: %v", len(steps), err)
+	}
+}

@@ -1,0 +1,96 @@
+package runreport
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strconv"
+	"time"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/output"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// Options are the options of Read.
+type Options struct {
+	Choice
+
+	Keys     []string // values of --require-key
+	AllHosts bool     // also the hosts of airgap.yaml, through SSH
+	Console  ui.Console
+}
+
+// Read reads the journal of this host, and of the other hosts if asked. The error of another host is in its part of the
+// report.
+func Read(ctx context.Context, o Options) (*Report, error) {
+	if err := hostcheck.MustBeInstalled("report run"); err != nil {
+		return nil, err
+	}
+	entries, err := step.OpenJournal(site.JournalFile).Runs()
+	if err != nil {
+		return nil, err
+	}
+	name, err := os.Hostname()
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Hosts: []Host{{Host: name, Runs: o.of(runsOf(entries))}}}
+	if !o.AllHosts {
+		return r, nil
+	}
+	return r, r.askOthers(ctx, o)
+}
+
+// askOthers adds the reports of the other hosts of airgap.yaml.
+func (r *Report) askOthers(ctx context.Context, o Options) error {
+	s, err := site.Stored(o.Keys, "")
+	if err != nil {
+		return err
+	}
+	r.Hosts[0].Host = s.Node.Name
+	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: o.Console})
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for _, a := range f.Ask(ctx, o.args()...) {
+		var there Report
+		h := Host{Host: a.Host}
+		if err := a.Read(&there); err != nil {
+			h.Error = err.Error()
+		} else if len(there.Hosts) > 0 {
+			h.Runs = there.Hosts[0].Runs
+		}
+		r.Hosts = append(r.Hosts, h)
+	}
+	return nil
+}
+
+// args are the arguments of the command on another host.
+func (o Options) args() []string {
+	args := []string{"report", "run", "--last=" + strconv.FormatBool(o.Last)}
+	if !o.Since.IsZero() {
+		args = append(args, "--since", o.Since.UTC().Format(time.RFC3339))
+	}
+	return args
+}
+
+// Save writes the report into a new directory: report.html, report.json, and their checksums, signed with the key in
+// a file. The directory has the public key.
+func (r *Report) Save(dir, keyFile string) error {
+	key, err := bundle.LoadSigningKey(keyFile)
+	if err != nil {
+		return err
+	}
+	var page, data bytes.Buffer
+	if err := errors.Join(r.HTML(&page), output.JSON(&data, r)); err != nil {
+		return err
+	}
+	return bundle.WriteSigned(dir, []bundle.StickFile{bundle.StickBytes("report.html", page.Bytes()), bundle.StickBytes("report.json", data.Bytes())}, key)
+}

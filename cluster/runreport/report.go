@@ -1,0 +1,135 @@
+// Package runreport reports the changes of airgap's runs on hosts, for a change ticket. It reads the hosts' journals.
+package runreport
+
+import (
+	"slices"
+	"time"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/step"
+)
+
+// Report has the runs on some hosts, oldest first on each.
+type Report struct {
+	Hosts []Host `json:"hosts"`
+}
+
+// Host has the runs on one host.
+type Host struct {
+	Host string `json:"host"`
+	Runs []Run  `json:"runs"`
+	// Error says why the journal could not be read.
+	Error string `json:"error,omitempty"`
+}
+
+// Results of a run or a step.
+const (
+	Done        = "done"
+	Failed      = "failed"
+	Interrupted = "interrupted" // it has no end
+	TakenBack   = "undone"
+)
+
+// Run is one command that changed a host.
+type Run struct {
+	Command string    `json:"command"`
+	User    string    `json:"user"`
+	From    string    `json:"from,omitempty"` // the address of the SSH client
+	Program string    `json:"program"`        // the version of airgap
+	Began   time.Time `json:"began"`
+	Ended   time.Time `json:"ended"` // the last entry of an interrupted run
+	Result  string    `json:"result"`
+	Error   string    `json:"error,omitempty"`
+	Steps   []Step    `json:"steps"`
+}
+
+// Step is one step that ran. Steps that had nothing to change are not in the journal.
+type Step struct {
+	Step    string    `json:"step"`
+	Title   string    `json:"title"`
+	Began   time.Time `json:"began"`
+	Ended   time.Time `json:"ended,omitzero"`
+	Result  string    `json:"result"`
+	Error   string    `json:"error,omitempty"`
+	Changes []string  `json:"changes,omitempty"`
+}
+
+// unknownUser stands for the runs of older versions, whose journal has only steps.
+const unknownUser = "unknown: an older airgap ran"
+
+// runsOf groups the journal of a host by run.
+func runsOf(entries []step.Entry) []Run {
+	var runs []Run
+	open := false // entries continue the last run
+	for _, e := range entries {
+		switch {
+		case e.Event == step.RunBegan:
+			r := Run{Began: e.Time, Ended: e.Time, Result: Interrupted}
+			if c := e.Command; c != nil {
+				r.Command, r.User, r.From, r.Program = c.Command, c.User, c.From, c.Program
+			}
+			runs, open = append(runs, r), true
+		case e.Event == step.RunEnded:
+			if open {
+				runs[len(runs)-1].end(e)
+			}
+			open = false
+		default:
+			if !open {
+				runs, open = append(runs, Run{User: unknownUser, Began: e.Time, Result: Interrupted}), true
+			}
+			runs[len(runs)-1].add(e)
+		}
+	}
+	return runs
+}
+
+func (r *Run) end(e step.Entry) {
+	r.Ended, r.Result = e.Time, Done
+	if e.Error != "" {
+		r.Result, r.Error = Failed, e.Error
+	}
+}
+
+// add adds an entry about a step.
+func (r *Run) add(e step.Entry) {
+	r.Ended = e.Time
+	if e.Event == step.Began {
+		r.Steps = append(r.Steps, Step{Step: e.Step, Title: e.Title, Began: e.Time, Result: Interrupted, Changes: e.Changes})
+		return
+	}
+	i := len(r.Steps) - 1
+	if i < 0 || r.Steps[i].Step != e.Step || r.Steps[i].Result != Interrupted { // an undo has no begin
+		r.Steps = append(r.Steps, Step{Step: e.Step, Title: e.Title, Began: e.Time})
+		i++
+	}
+	results := map[string]string{step.Ended: Done, step.Broke: Failed, step.Undone: TakenBack}
+	r.Steps[i].Ended, r.Steps[i].Result, r.Steps[i].Error = e.Time, results[e.Event], e.Error
+}
+
+// ParseSince reads the value of --since: a duration before now, a date, or a time of RFC 3339.
+func ParseSince(text string, now time.Time) (time.Time, error) {
+	if ago, err := time.ParseDuration(text); err == nil && ago > 0 {
+		return now.Add(-ago), nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.ParseInLocation(layout, text, time.Local); err == nil { //nolint:gosmopolitan // the user's day
+			return t, nil
+		}
+	}
+	return time.Time{}, advice.Usagef("--since %s: expected a duration such as 8h, a date such as 2026-11-29, or a time such as 2026-11-29T22:00:00Z", text)
+}
+
+// Choice selects runs.
+type Choice struct {
+	Since time.Time // the begin of a run; zero: all
+	Last  bool      // only the last run of each host
+}
+
+func (c Choice) of(runs []Run) []Run {
+	chosen := slices.DeleteFunc(runs, func(r Run) bool { return r.Ended.Before(c.Since) })
+	if c.Last && len(chosen) > 0 {
+		chosen = chosen[len(chosen)-1:]
+	}
+	return chosen
+}

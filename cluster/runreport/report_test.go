@@ -1,0 +1,136 @@
+package runreport
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/step"
+)
+
+func at(minute int) time.Time { return time.Date(2026, 11, 29, 22, minute, 0, 0, time.UTC) }
+
+// journal has a run of an older version, a failed install, its second run, which a power cut interrupts, and a reset.
+func journal() []step.Entry {
+	kim := &step.Invocation{Command: "airgap install", User: "kim as root", From: "10.0.0.9", Host: "node1", Program: "1.4"}
+	return []step.Entry{
+		{Time: at(1), Step: "swap", Event: step.Began}, {Time: at(2), Step: "swap", Event: step.Ended},
+		{Time: at(10), Event: step.RunBegan, Command: kim},
+		{Time: at(10), Step: "modules", Title: "Load kernel modules", Event: step.Began, Changes: []string{"write /etc/modules-load.d/airgap.conf (new)"}},
+		{Time: at(11), Step: "modules", Event: step.Ended},
+		{Time: at(11), Step: "packages", Title: "Install packages", Event: step.Began, Changes: []string{"install containerd.io-2.1.4"}},
+		{Time: at(12), Step: "packages", Event: step.Broke, Error: "no room"},
+		{Time: at(12), Event: step.RunEnded, Error: "step packages: no room"},
+		{Time: at(20), Event: step.RunBegan, Command: kim},
+		{Time: at(20), Step: "packages", Title: "Install packages", Event: step.Began},
+		{Time: at(30), Event: step.RunBegan, Command: &step.Invocation{Command: "airgap reset", User: "root"}},
+		{Time: at(31), Step: "packages", Event: step.Undone}, {Time: at(32), Step: "modules", Event: step.Undone},
+		{Time: at(32), Event: step.RunEnded},
+	}
+}
+
+func TestRunsOf(t *testing.T) {
+	runs := runsOf(journal())
+	var got []string
+	for _, r := range runs {
+		line := r.Command + " by " + r.User + ": " + r.Result
+		for _, s := range r.Steps {
+			line += ", " + s.Step + " " + s.Result
+		}
+		got = append(got, line)
+	}
+	assert.Equal(t, []string{
+		" by " + unknownUser + ": interrupted, swap done",
+		"airgap install by kim as root: failed, modules done, packages failed",
+		"airgap install by kim as root: interrupted, packages interrupted",
+		"airgap reset by root: done, packages undone, modules undone",
+	}, got)
+	assert.Equal(t, "step packages: no room", runs[1].Error)
+	assert.Equal(t, at(12), runs[1].Ended)
+	assert.Equal(t, []string{"install containerd.io-2.1.4"}, runs[1].Steps[1].Changes)
+}
+
+func TestChoice(t *testing.T) {
+	count := func(c Choice) int { return len(c.of(runsOf(journal()))) }
+	assert.Equal(t, 4, count(Choice{}))
+	assert.Equal(t, 2, count(Choice{Since: at(15)}))
+	assert.Equal(t, 1, count(Choice{Last: true}))
+	assert.Equal(t, 0, count(Choice{Since: at(40), Last: true}))
+}
+
+func TestParseSince(t *testing.T) {
+	now := at(30)
+	for text, want := range map[string]time.Time{"8h": now.Add(-8 * time.Hour), "2026-11-29T22:15:00Z": at(15)} {
+		got, err := ParseSince(text, now)
+		assert.NoError(t, err)
+		assert.True(t, got.Equal(want), "%s: %s", text, got)
+	}
+	if day, err := ParseSince("2026-11-29", now); assert.NoError(t, err) {
+		assert.Equal(t, 29, day.Day())
+	}
+	for _, text := range []string{"-8h", "yesterday", "29.11.2026", "8"} {
+		_, err := ParseSince(text, now)
+		assert.ErrorContains(t, err, "expected a duration such as 8h", text)
+	}
+}
+
+// example has the runs of the journal, and hosts without a change or without an answer.
+func example() *Report {
+	return &Report{Hosts: []Host{{Host: "node1", Runs: runsOf(journal())}, {Host: "node2"}, {Host: "node3", Error: "connect: timed out"}}}
+}
+
+func TestWrite(t *testing.T) {
+	var b strings.Builder
+	require.NoError(t, example().Write(&b))
+	assert.Contains(t, b.String(), `node1: airgap install, by kim as root from 10.0.0.9, 2026-11-29 22:10:00 to 22:12:00 UTC: failed
+  22:10:00  done         modules           Load kernel modules
+              write /etc/modules-load.d/airgap.conf (new)
+  22:11:00  failed       packages          Install packages
+              install containerd.io-2.1.4
+              error: no room
+`)
+	assert.True(t, strings.HasSuffix(b.String(), "node2: no change\nnode3: unknown: connect: timed out\n"), b.String())
+}
+
+// TestHTMLShowsForeignTextAsText: another host's report cannot add elements to the page.
+func TestHTMLShowsForeignTextAsText(t *testing.T) {
+	const evil = `<script>alert(1)</script>`
+	r := &Report{Hosts: []Host{{Host: evil, Error: evil}, {Host: evil, Runs: []Run{{Command: evil, User: evil, From: evil, Result: evil,
+		Steps: []Step{{Title: evil, Result: evil, Changes: []string{evil}, Error: evil}}}}}}}
+	var b strings.Builder
+	require.NoError(t, r.HTML(&b))
+	assert.NotContains(t, b.String(), "<script")
+	assert.GreaterOrEqual(t, strings.Count(b.String(), "&lt;script"), 9)
+}
+
+// TestSave: openssl accepts the signature, and the checksums cover both files.
+func TestSave(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "change")
+	keys := t.TempDir()
+	_, err := bundle.LoadOrCreateKey(keys)
+	require.NoError(t, err)
+	require.NoError(t, example().Save(dir, filepath.Join(keys, "airgap.key")))
+	for _, command := range [][]string{
+		{"openssl", "dgst", "-sha256", "-verify", "airgap.pub", "-signature", "SHA256SUMS.sig", "SHA256SUMS"},
+		{"sha256sum", "--check", "--strict", "SHA256SUMS"},
+	} {
+		cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
+		cmd.Dir = dir
+		out, err := cmd.CombinedOutput()
+		assert.NoError(t, err, "%s: %s", command, out)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
+	require.NoError(t, err)
+	var back Report
+	require.NoError(t, json.Unmarshal(text, &back))
+	assert.Equal(t, "airgap install", back.Hosts[0].Runs[1].Command)
+	assert.Error(t, example().Save(dir, filepath.Join(keys, "airgap.key")), "an existing report is not replaced")
+}
