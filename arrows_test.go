@@ -103,9 +103,10 @@ var allowed = map[string][]string{
 	"cluster/removal":       {"cluster/fleet", "cluster/hostcheck", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/site", "cluster/verification"},
 	"cluster/upgrade": {"cluster/fleet", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/journal", "cluster/nodesteps",
 		"cluster/recovery", "cluster/site", "cluster/upgraderecord", "cluster/verification"},
+	"cluster/runreport": {"cluster/fleet", "cluster/hostcheck", "cluster/site"},
 	"cluster/rotation":  {"cluster/fleet", "cluster/hostcheck", "cluster/join", "cluster/journal", "cluster/site", "cluster/upgraderecord"},
 	"cluster/gpustatus": {"cluster/report"},
-	"cluster/status":    {"cluster/certs", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/report", "cluster/site", "cluster/store", "cluster/verification"},
+	"cluster/status":    {"cluster/certs", "cluster/fleet", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/report", "cluster/site", "cluster/store", "cluster/verification"},
 	"cluster/support":   {"cluster/certs", "cluster/gpustatus", "cluster/hostcheck", "cluster/report", "cluster/site", "cluster/status", "cluster/verification"},
 
 	"internal/advice":     {},
@@ -119,6 +120,7 @@ var allowed = map[string][]string{
 	"internal/listen":     {},
 	"internal/nevra":      {},
 	"internal/nextboot":   {"internal/host", "internal/nevra"},
+	"internal/outlier":    {"internal/ui"},
 	"internal/output":     {},
 	"internal/overlay":    {},
 	"internal/peercert":   {},
@@ -136,7 +138,7 @@ var allowed = map[string][]string{
 }
 
 var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/httpclient", "internal/listen", "internal/nevra",
-	"internal/nextboot", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
+	"internal/nextboot", "internal/outlier", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
 const orchestration = "cluster/"

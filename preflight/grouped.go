@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/outlier"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -21,9 +22,7 @@ func (r Reports) Text(w io.Writer) error {
 	}
 	p := &printer{w: w}
 	hosts := judgedHosts(r)
-	for _, o := range outliers(hosts) {
-		o.text(p)
-	}
+	p.err = outlier.Write(w, outliers(hosts))
 	g := grouped{checks: checkedOn(r, hosts), reports: len(r)}
 	for _, status := range []Status{Warn, Error, Fail} {
 		for _, c := range g.checks {

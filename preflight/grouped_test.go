@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"airgap.dev/airgap/internal/outlier"
 )
 
 // hundredHosts has 100 hosts with 75 checks. Two have swap, each has another amount of free room, and one has an old kernel.
@@ -15,7 +17,7 @@ func hundredHosts() Reports {
 	var all Reports
 	for i := 1; i <= 100; i++ {
 		r := Report{Host: fmt.Sprintf("node%03d", i), System: "Rocky Linux 9.6", Kernel: "5.14.0-570", Worst: Warn}
-		r.Traits = []Trait{{"kernel", "5.14.0-570"}, {"MTU", "1500"}}
+		r.Traits = []outlier.Trait{{Name: "kernel", Value: "5.14.0-570"}, {Name: "MTU", Value: "1500"}}
 		for n := range 73 {
 			r.Results = append(r.Results, entry(fmt.Sprintf("check%02d", n), Pass, "fine"))
 		}
@@ -59,37 +61,4 @@ func TestTextOfOneHost(t *testing.T) {
 	require.NoError(t, one.Text(&both))
 	require.NoError(t, one[0].Text(&alone))
 	assert.Equal(t, alone.String(), both.String())
-}
-
-// TestOutliers: only a minority is named, and only among enough hosts.
-func TestOutliers(t *testing.T) {
-	for name, c := range map[string]struct {
-		values string
-		want   string
-	}{
-		"all the same":          {"a a a a", ""},
-		"two of five":           {"a b a c a", "a on 3: b h2; c h4"},
-		"half":                  {"a a b b", ""},
-		"two hosts":             {"a b", ""},
-		"hosts without a trait": {"a - - b", ""},
-		"unknown on one":        {"a - a b", "a on 2: b h4"},
-	} {
-		var all Reports
-		for i, v := range strings.Fields(c.values) {
-			r := Report{Host: fmt.Sprintf("h%d", i+1)}
-			if v != "-" {
-				r.Traits = []Trait{{"kernel", v}}
-			}
-			all = append(all, r)
-		}
-		var said []string
-		for _, o := range outliers(judgedHosts(all)) {
-			var others []string
-			for _, f := range o.Others {
-				others = append(others, f.Value+" "+strings.Join(f.Hosts, ","))
-			}
-			said = append(said, fmt.Sprintf("%s on %d: %s", o.Common, o.Count, strings.Join(others, "; ")))
-		}
-		assert.Equal(t, c.want, strings.Join(said, "\n"), name)
-	}
 }

@@ -5,17 +5,19 @@ import (
 	"io"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/internal/outlier"
 )
 
 // Report has the result of every check on one host.
 type Report struct {
-	Host    string    `yaml:"host" json:"host"`
-	System  string    `yaml:"system" json:"system"`
-	Kernel  string    `yaml:"kernel" json:"kernel"`
-	Taken   time.Time `yaml:"taken" json:"taken"` // from the host's clock
-	Worst   Status    `yaml:"worst" json:"worst"`
-	Results []Entry   `yaml:"results" json:"results"`
-	Traits  []Trait   `yaml:"traits,omitempty" json:"traits,omitempty"`
+	Host    string          `yaml:"host" json:"host"`
+	System  string          `yaml:"system" json:"system"`
+	Kernel  string          `yaml:"kernel" json:"kernel"`
+	Taken   time.Time       `yaml:"taken" json:"taken"` // from the host's clock
+	Worst   Status          `yaml:"worst" json:"worst"`
+	Results []Entry         `yaml:"results" json:"results"`
+	Traits  []outlier.Trait `yaml:"traits,omitempty" json:"traits,omitempty"`
 }
 
 // Entry is the result of one check.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"airgap.dev/airgap/internal/outlier"
 )
 
 // Reports are the reports of several hosts.
@@ -72,7 +74,7 @@ func (r *Report) accept() error {
 		return errors.New("host or results are missing: expected the output of airgap preflight --output json")
 	}
 	for i := range r.Traits {
-		r.Traits[i] = Trait{plainLine(r.Traits[i].Name), plainLine(r.Traits[i].Value)}
+		r.Traits[i] = outlier.Trait{Name: plainLine(r.Traits[i].Name), Value: plainLine(r.Traits[i].Value)}
 	}
 	r.Worst = Pass
 	seen := map[string]bool{}

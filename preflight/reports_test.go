@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/internal/outlier"
 )
 
 func entry(id string, status Status, found string) Entry {
@@ -30,7 +32,7 @@ func threeHosts() Reports {
 		{Host: "db1", Taken: day, Worst: Fail, Results: []Entry{other}},
 	}
 	for i := range all {
-		all[i].Traits = []Trait{{"MTU", map[bool]string{true: "9000", false: "1500"}[i == 1]}}
+		all[i].Traits = []outlier.Trait{{Name: "MTU", Value: map[bool]string{true: "9000", false: "1500"}[i == 1]}}
 	}
 	return all
 }

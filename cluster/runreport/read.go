@@ -12,25 +12,46 @@ import (
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/output"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Options are the options of Read.
+// Options are the options of Make.
 type Options struct {
-	Choice
-
-	Keys     []string // values of --require-key
+	Since    string   // of ParseSince; "": all runs
+	Last     bool     // only the last run of each host
 	AllHosts bool     // also the hosts of airgap.yaml, through SSH
+	Dir      string   // new directory for the signed report; "": none
+	SignKey  string   // file with the key; required with Dir
+	Keys     []string // values of --require-key
 	Console  ui.Console
 }
 
-// Read reads the journal of this host, and of the other hosts if asked. The error of another host is in its part of the
-// report.
-func Read(ctx context.Context, o Options) (*Report, error) {
+// Make reads the journal of this host, and of the other hosts if asked, and saves the report if asked. The error of
+// another host is in its part of the report.
+func Make(ctx context.Context, o Options) (*Report, error) {
+	if (o.Dir == "") != (o.SignKey == "") {
+		return nil, advice.Usagef("airgap report run: --out and --sign-key require each other")
+	}
 	if err := hostcheck.MustBeInstalled("report run"); err != nil {
 		return nil, err
+	}
+	r, err := read(ctx, o)
+	if err == nil && o.Dir != "" {
+		err = r.save(o.Dir, o.SignKey)
+	}
+	return r, err
+}
+
+func read(ctx context.Context, o Options) (*Report, error) {
+	choice := Choice{Last: o.Last}
+	if o.Since != "" {
+		var err error
+		if choice.Since, err = ParseSince(o.Since, time.Now()); err != nil {
+			return nil, err
+		}
 	}
 	entries, err := step.OpenJournal(site.JournalFile).Runs()
 	if err != nil {
@@ -40,15 +61,15 @@ func Read(ctx context.Context, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Report{Hosts: []Host{{Host: name, Runs: o.of(runsOf(entries))}}}
+	r := &Report{Hosts: []Host{{Host: name, Runs: choice.of(runsOf(entries))}}}
 	if !o.AllHosts {
 		return r, nil
 	}
-	return r, r.askOthers(ctx, o)
+	return r, r.askOthers(ctx, o, choice)
 }
 
 // askOthers adds the reports of the other hosts of airgap.yaml.
-func (r *Report) askOthers(ctx context.Context, o Options) error {
+func (r *Report) askOthers(ctx context.Context, o Options, choice Choice) error {
 	s, err := site.Stored(o.Keys, "")
 	if err != nil {
 		return err
@@ -59,7 +80,7 @@ func (r *Report) askOthers(ctx context.Context, o Options) error {
 		return err
 	}
 	defer f.Close()
-	for _, a := range f.Ask(ctx, o.args()...) {
+	for _, a := range f.Ask(ctx, choice.args()...) {
 		var there Report
 		h := Host{Host: a.Host}
 		if err := a.Read(&there); err != nil {
@@ -73,17 +94,17 @@ func (r *Report) askOthers(ctx context.Context, o Options) error {
 }
 
 // args are the arguments of the command on another host.
-func (o Options) args() []string {
-	args := []string{"report", "run", "--last=" + strconv.FormatBool(o.Last)}
-	if !o.Since.IsZero() {
-		args = append(args, "--since", o.Since.UTC().Format(time.RFC3339))
+func (c Choice) args() []string {
+	args := []string{"report", "run", "--last=" + strconv.FormatBool(c.Last)}
+	if !c.Since.IsZero() {
+		args = append(args, "--since", c.Since.UTC().Format(time.RFC3339))
 	}
 	return args
 }
 
-// Save writes the report into a new directory: report.html, report.json, and their checksums, signed with the key in
+// save writes the report into a new directory: report.html, report.json, and their checksums, signed with the key in
 // a file. The directory has the public key.
-func (r *Report) Save(dir, keyFile string) error {
+func (r *Report) save(dir, keyFile string) error {
 	key, err := bundle.LoadSigningKey(keyFile)
 	if err != nil {
 		return err

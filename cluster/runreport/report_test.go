@@ -117,7 +117,7 @@ func TestSave(t *testing.T) {
 	keys := t.TempDir()
 	_, err := bundle.LoadOrCreateKey(keys)
 	require.NoError(t, err)
-	require.NoError(t, example().Save(dir, filepath.Join(keys, "airgap.key")))
+	require.NoError(t, example().save(dir, filepath.Join(keys, "airgap.key")))
 	for _, command := range [][]string{
 		{"openssl", "dgst", "-sha256", "-verify", "airgap.pub", "-signature", "SHA256SUMS.sig", "SHA256SUMS"},
 		{"sha256sum", "--check", "--strict", "SHA256SUMS"},
@@ -132,5 +132,5 @@ func TestSave(t *testing.T) {
 	var back Report
 	require.NoError(t, json.Unmarshal(text, &back))
 	assert.Equal(t, "airgap install", back.Hosts[0].Runs[1].Command)
-	assert.Error(t, example().Save(dir, filepath.Join(keys, "airgap.key")), "an existing report is not replaced")
+	assert.Error(t, example().save(dir, filepath.Join(keys, "airgap.key")), "an existing report is not replaced")
 }

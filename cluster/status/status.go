@@ -57,6 +57,7 @@ type Status struct {
 	Certificates []certs.Certificate `json:"certificates,omitempty"` // that end soon, or have ended
 	Backup       *keptBackup         `json:"backup,omitempty"`       // the newest
 	Unsaved      bool                `json:"unsaved,omitempty"`      // a control-plane host without a backup
+	Conclusion   string              `json:"conclusion"`             // the overall state in one line
 	Next         []string            `json:"next,omitempty"`         // next actions
 
 	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
@@ -110,7 +111,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 	}
 	st.tellOutdated()
 	st.judge(entries, now)
-	st.Next = st.whatToDo()
+	st.Conclusion, st.Next = st.conclusion(), st.whatToDo()
 	return st
 }
 

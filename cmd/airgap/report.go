@@ -1,12 +1,9 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/runreport"
-	"airgap.dev/airgap/internal/advice"
 )
 
 func reportCommand(a *app) *cobra.Command {
@@ -23,15 +20,8 @@ and airgap compliance report the state of hosts and of the cluster.`,
 	return withFormats(cmd, asText)
 }
 
-// runReportFlags select runs, and the directory for a signed report.
-type runReportFlags struct {
-	runreport.Options
-
-	since, dir, signKey string
-}
-
 func reportRunCommand(a *app) *cobra.Command {
-	var o runReportFlags
+	var o runreport.Options
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Report each run that changed this server: user, command, steps, changes, result",
@@ -50,39 +40,20 @@ SHA256SUMS, then sha256sum -c SHA256SUMS.`,
 			"  airgap report run --since 2026-11-29 --all-hosts --out change-4711 --sign-key ops.key",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.check(); err != nil {
-				return err
-			}
 			o.Console = a.terminal()
-			r, err := runreport.Read(cmd.Context(), o.Options)
-			if err != nil {
+			r, err := runreport.Make(cmd.Context(), o)
+			if err != nil || o.Dir != "" {
 				return err
-			}
-			if o.dir != "" {
-				return r.Save(o.dir, o.signKey)
 			}
 			return a.printReport(r, reportWriters{text: r.Write, html: r.HTML})
 		},
 	}
 	keyFlags(cmd, &o.Keys)
 	f := cmd.Flags()
-	f.StringVar(&o.since, "since", "", "only runs that changed something since then: a duration (8h), a date (2026-11-29) or a time (2026-11-29T22:00:00Z)")
+	f.StringVar(&o.Since, "since", "", "only runs that changed something since then: a duration (8h), a date (2026-11-29) or a time (2026-11-29T22:00:00Z)")
 	f.BoolVar(&o.Last, "last", false, "only the last run of each host")
 	f.BoolVar(&o.AllHosts, "all-hosts", false, "also the other hosts of airgap.yaml, through SSH")
-	f.StringVar(&o.dir, "out", "", "new directory for the signed report")
-	f.StringVar(&o.signKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign the report of --out with; can be a pipe")
+	f.StringVar(&o.Dir, "out", "", "new directory for the signed report")
+	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign the report of --out with; can be a pipe")
 	return withFormats(cmd, asText, asJSON, asYAML, asHTML)
-}
-
-// check refuses flags that exclude each other, and reads --since.
-func (o *runReportFlags) check() error {
-	if (o.dir == "") != (o.signKey == "") {
-		return advice.Usagef("airgap report run: --out and --sign-key require each other")
-	}
-	if o.since == "" {
-		return nil
-	}
-	var err error
-	o.Since, err = runreport.ParseSince(o.since, time.Now())
-	return err
 }

@@ -9,7 +9,7 @@ import (
 func statusCommand(a *app) *cobra.Command {
 	var keys []string
 	var node string
-	var all bool
+	var all, everywhere bool
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the installation on this server, its drift, and the next steps",
@@ -21,13 +21,20 @@ For a drifted step it shows the time of the last run and the changes that airgap
 (or the same airgap join) would make. Other steps are only listed; --steps shows the
 details of all steps. The next steps for the operator are at the end.
 
+--all-hosts also asks the other hosts of airgap.yaml through SSH. The text has equal hosts
+together, the hosts that need attention at the end, and the hosts whose kernel or version
+differs from most others.
+
 Nothing is changed. Root sees everything; other users see the files that they can read.
 
 The exit code is 0 even with drift, because drift can be intended. airgap verify checks
 the health of the cluster.`,
-		Example: "  airgap status\n  airgap status --steps\n  airgap status --output json",
+		Example: "  airgap status\n  airgap status --steps\n  airgap status --all-hosts\n  airgap status --output json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if everywhere {
+				return a.finish(status.ReadAll(cmd.Context(), keys, node, a.terminal()))
+			}
 			s := status.Read(cmd.Context(), keys, node)
 			if err := cmd.Context().Err(); err != nil {
 				return err
@@ -39,5 +46,7 @@ the health of the cluster.`,
 	keyFlags(cmd, &keys)
 	cmd.Flags().StringVar(&node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
 	cmd.Flags().BoolVar(&all, "steps", false, "show the details of all steps, also without drift")
+	cmd.Flags().BoolVar(&everywhere, "all-hosts", false, "also the other hosts of airgap.yaml, through SSH")
+	cmd.MarkFlagsMutuallyExclusive("all-hosts", "steps")
 	return cmd
 }

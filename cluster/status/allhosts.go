@@ -1,0 +1,126 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/outlier"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// AllHosts has the state of each host of airgap.yaml.
+type AllHosts struct {
+	Hosts []HostStatus `json:"hosts"`
+}
+
+// HostStatus is the state of one host.
+type HostStatus struct {
+	Host   string  `json:"host"`
+	Status *Status `json:"status,omitempty"`
+	Error  string  `json:"error,omitempty"` // why there is no status
+}
+
+// ReadAll reads the state of this host, and of the other hosts through SSH.
+func ReadAll(ctx context.Context, keys []string, node string, console ui.Console) (*AllHosts, error) {
+	s, err := site.Stored(keys, node)
+	if err != nil {
+		return nil, err
+	}
+	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: console})
+	if err != nil {
+		return nil, err
+	}
+	if f == nil {
+		return nil, advice.Add(errors.New("read the status of all hosts: airgap.yaml has no section ssh, or no other host"), "run airgap status on each host")
+	}
+	defer f.Close()
+	all := &AllHosts{Hosts: []HostStatus{{Host: s.Node.Name, Status: Read(ctx, keys, node)}}}
+	for _, a := range f.Ask(ctx, "status") {
+		h := HostStatus{Host: a.Host, Status: &Status{}}
+		if err := a.Read(h.Status); err != nil {
+			h.Status, h.Error = nil, err.Error()
+		}
+		all.Hosts = append(all.Hosts, h)
+	}
+	return all, ctx.Err()
+}
+
+// hostGroup has hosts whose status says the same.
+type hostGroup struct {
+	says  string
+	hosts []string
+}
+
+// Write writes what the hosts say, equal hosts together, and the hosts that differ from most others.
+func (a *AllHosts) Write(w io.Writer) error {
+	var good, bad []hostGroup
+	var hosts []outlier.Host
+	for _, h := range a.Hosts {
+		if h.Status == nil {
+			bad = group(bad, h.Host, "unknown: "+h.Error)
+			continue
+		}
+		hosts = append(hosts, outlier.Host{Name: h.Host, Traits: h.Status.traits()})
+		if says := h.Status.findings(); says == "" {
+			good = group(good, h.Host, h.Status.Conclusion)
+		} else {
+			bad = group(bad, h.Host, says)
+		}
+	}
+	if err := outlier.Write(w, outlier.Find(hosts)); err != nil {
+		return err
+	}
+	var err error
+	for _, groups := range [][]hostGroup{good, bad} { // findings last: a terminal shows the end
+		for _, g := range groups {
+			_, err = fmt.Fprintf(w, "%s (%d of %d)\n  %s\n", ui.Hosts(g.hosts), len(g.hosts), len(a.Hosts), strings.ReplaceAll(g.says, "\n", "\n  "))
+		}
+	}
+	return err
+}
+
+func group(all []hostGroup, host, says string) []hostGroup {
+	for i := range all {
+		if all[i].says == says {
+			all[i].hosts = append(all[i].hosts, host)
+			return all
+		}
+	}
+	return append(all, hostGroup{says, []string{host}})
+}
+
+// findings is the conclusion of a host that needs attention, with its problems and next actions; "" for others.
+func (st *Status) findings() string {
+	if !st.unwell() && len(st.Next) == 0 && len(st.Steps) > 0 {
+		return ""
+	}
+	lines := []string{st.Conclusion}
+	for _, p := range st.Problems {
+		lines = append(lines, "problem: "+p)
+	}
+	for _, n := range st.Next {
+		lines = append(lines, "next: "+n)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// traits are the properties in which the hosts of a cluster should agree.
+func (st *Status) traits() []outlier.Trait {
+	all := []outlier.Trait{{Name: "operating system", Value: st.System}, {Name: "kernel", Value: st.Kernel}, {Name: "airgap", Value: st.Program}}
+	if st.Bundle != nil {
+		all = append(all, outlier.Trait{Name: "bundle", Value: st.Bundle.Name + " of " + st.Bundle.Created})
+	}
+	var known []outlier.Trait
+	for _, t := range all {
+		if t.Value != "" {
+			known = append(known, t)
+		}
+	}
+	return known
+}
