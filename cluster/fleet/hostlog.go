@@ -19,16 +19,30 @@ type log struct {
 	text *ui.Escaper // writes to file; the log may be displayed in a terminal
 }
 
+// maxLog is the size in bytes from which on a log is renamed to NAME.log.1, which replaces an older one.
+const maxLog = 10 << 20
+
 // openLog opens /var/log/airgap/hosts/NAME.log to append to it. Only root can read it.
 func openLog(name string) (*log, error) {
+	path := filepath.Join(site.HostLogDir, name+".log")
 	if err := os.MkdirAll(site.HostLogDir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)
 	}
-	f, err := os.OpenFile(filepath.Join(site.HostLogDir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := openRotated(path)
 	if err != nil {
 		return nil, fmt.Errorf("open the log of %s: %w", name, err)
 	}
 	return newLog(f), nil
+}
+
+// openRotated opens a file to append to it, or a new one if the file is large.
+func openRotated(path string) (*os.File, error) {
+	if info, err := os.Lstat(path); err == nil && info.Size() >= maxLog {
+		if err := os.Rename(path, path+".1"); err != nil {
+			return nil, err
+		}
+	}
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 }
 
 func newLog(f *os.File) *log { return &log{file: f, text: ui.NewEscaper(f)} }

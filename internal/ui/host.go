@@ -46,24 +46,38 @@ func (p *jsonLines) Step(n, of int, title string) {
 }
 
 type jsonHost struct {
-	p    *jsonLines
-	name string
+	p     *jsonLines
+	name  string
+	began time.Time // of the first work
 }
 
 // Host implements Progress.
 func (p *jsonLines) Host(name string) Host {
 	p.write(Event{Event: "begin", Host: name})
-	return &jsonHost{p, name}
+	return &jsonHost{p: p, name: name}
 }
 
 func (h *jsonHost) Step(n, of int, title string) {
+	h.work()
 	h.p.write(Event{Event: "step", Host: h.name, Text: title, Done: int64(n - 1), Total: int64(of)})
 }
 
-func (h *jsonHost) Now(what string) { h.p.write(Event{Event: "now", Host: h.name, Text: what}) }
+func (h *jsonHost) Now(what string) {
+	h.work()
+	h.p.write(Event{Event: "now", Host: h.name, Text: what})
+}
+
+func (h *jsonHost) work() {
+	if h.began.IsZero() {
+		h.began = time.Now()
+	}
+}
 
 func (h *jsonHost) End(err error) {
 	e := Event{Event: "end", Host: h.name}
+	if !h.began.IsZero() {
+		e.Seconds = time.Since(h.began).Seconds()
+	}
 	if err != nil {
 		e.Error = err.Error()
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/internal/ui"
 )
@@ -39,9 +40,14 @@ func TestHostsAsJSON(t *testing.T) {
 		var e struct {
 			Event, Host, Text, Error string
 			Done, Total              int
+			Time                     time.Time
+			Seconds                  float64
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%q: %v", line, err)
+		}
+		if e.Time.IsZero() || (e.Event == "end") != (e.Seconds > 0) {
+			t.Errorf("time or duration: %+v", e)
 		}
 		if e.Event == "step" {
 			steps = append(steps, e.Host+" "+e.Text)

@@ -6,18 +6,22 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Event is one line of JSON progress. Units are bytes when bytes is true.
 type Event struct {
-	Event string `json:"event"` // "begin", "end", "say", "step", "now"
-	Task  string `json:"task,omitempty"`
-	Host  string `json:"host,omitempty"` // the other host
-	Text  string `json:"text,omitempty"`
-	Total int64  `json:"total,omitempty"`
-	Done  int64  `json:"done,omitempty"`
-	Bytes bool   `json:"bytes,omitempty"`
-	Error string `json:"error,omitempty"`
+	Time  time.Time `json:"time"`
+	Event string    `json:"event"` // "begin", "end", "say", "step", "now"
+	Task  string    `json:"task,omitempty"`
+	Host  string    `json:"host,omitempty"` // the other host
+	Text  string    `json:"text,omitempty"`
+	Total int64     `json:"total,omitempty"`
+	Done  int64     `json:"done,omitempty"`
+	Bytes bool      `json:"bytes,omitempty"`
+	Error string    `json:"error,omitempty"`
+	// Seconds is the time of an ended task, and of another host without its wait for a turn.
+	Seconds float64 `json:"seconds,omitempty"`
 }
 
 // Show shows an event of airgap on another host in that host's line.
@@ -37,6 +41,7 @@ func newJSON(w io.Writer) *jsonLines { return &jsonLines{enc: json.NewEncoder(w)
 func (p *jsonLines) write(e Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	e.Time = time.Now().UTC()
 	// A progress line that cannot be written must not stop the work.
 	_ = p.enc.Encode(e)
 }
@@ -51,20 +56,21 @@ func (p *jsonLines) Close() {}
 
 func (p *jsonLines) Task(name string, total int64, bytes bool) Task {
 	p.write(Event{Event: "begin", Task: name, Total: total, Bytes: bytes})
-	return &jsonTask{p: p, e: Event{Event: "end", Task: name, Total: total, Bytes: bytes}}
+	return &jsonTask{p: p, began: time.Now(), e: Event{Event: "end", Task: name, Total: total, Bytes: bytes}}
 }
 
 type jsonTask struct {
-	p    *jsonLines
-	e    Event
-	done atomic.Int64
+	p     *jsonLines
+	e     Event
+	began time.Time
+	done  atomic.Int64
 }
 
 func (t *jsonTask) Add(n int64) { t.done.Add(n) }
 
 func (t *jsonTask) End(err error) {
 	e := t.e
-	e.Done = t.done.Load()
+	e.Done, e.Seconds = t.done.Load(), time.Since(t.began).Seconds()
 	if err != nil {
 		e.Error = err.Error()
 	}
