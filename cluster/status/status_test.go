@@ -228,7 +228,7 @@ func TestStatusForPrograms(t *testing.T) {
 	if err := json.Unmarshal(text.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"bundles", "busy", "drifted", "problems", "registry", "roles", "steps"}
+	want := []string{"bundles", "busy", "conclusion", "drifted", "problems", "registry", "roles", "steps"}
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, want) {
 		t.Errorf("a status of nothing has %v, want %v", names, want)
 	}
