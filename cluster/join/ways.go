@@ -49,8 +49,9 @@ func (w way) String() string {
 // maxWorkers is the number of worker nodes that are tried: the nodes of a large cluster are alike.
 const maxWorkers = 8
 
-// atOnce is the number of connections at a time.
-const atOnce = 16
+// atOnce is the number of connections at a time: all, except in clusters with many control-plane nodes. A closed
+// port must not delay the others.
+const atOnce = 64
 
 // proveWays tries the connections that this host needs as a node, before the join changes anything on
 // it. The real programs of the cluster answer. client has the rights of the join token.
