@@ -92,8 +92,8 @@ func (m balancing) unreached() []Finding {
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		f := m.onBalancer(Stops, what, by[what], fixBalancer)
-		f.Capture = m.atBalancer(by[what], Balanced, results[what]...)
-		if len(f.Capture) == 0 && m.noneLeft(by[what], results[what]) {
+		f.Capture = evidence{m.Matrix}.atBalancer(by[what], Balanced, results[what]...)
+		if len(f.Capture) == 0 && (evidence{m.Matrix}).noneLeft(by[what], results[what]) {
 			f.NoCapture = m.in.Say("no packets: no SYN to the load balancer left these hosts, because its name has no address, or no device answers ARP for it")
 		}
 		f.Fix += m.imposter()

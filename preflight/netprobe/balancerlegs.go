@@ -35,7 +35,7 @@ func (m balancing) legs() []Finding {
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[what])
 		f := m.onBalancer(Stops, m.in.Say(what), by[what], fixLeg)
-		f.Capture = m.atBalancer(append(by[what], slices.Sorted(maps.Keys(m.VIPs))...), Balanced, Silent, NoHandshake)
+		f.Capture = evidence{m.Matrix}.atBalancer(append(by[what], slices.Sorted(maps.Keys(m.VIPs))...), Balanced, Silent, NoHandshake)
 		found = append(found, f)
 	}
 	return found
@@ -86,7 +86,7 @@ func (m *Matrix) idle() []Finding {
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[what])
 		found = append(found, Finding{Severity: Warns, About: AboutIdle, Owner: balancerTeam, What: what, Between: m.names(by[what]), Fix: m.in.Say("set the idle timeout of the load balancer to at least five minutes, for clients and servers"),
-			Capture: m.atBalancer(by[what], BalancedIdle, "")})
+			Capture: evidence{m}.atBalancer(by[what], BalancedIdle, "")})
 	}
 	return found
 }

@@ -50,7 +50,7 @@ func (m *Matrix) capture(all []Verdict) []string {
 	first := slices.MinFunc(all, func(a, b Verdict) int { return a.From - b.From })
 	x := exchange{m: m, way: pair{m.reports[first.From], m.reports[first.To], first.To}, kind: first.Kind, port: first.Port}
 	if x.kind == TCP {
-		if lines := m.traced(first.From, first.To, TLS, first.Port); len(lines) > 0 {
+		if lines := (evidence{m}).traced(first.From, first.To, TLS, first.Port); len(lines) > 0 {
 			return lines
 		}
 	}

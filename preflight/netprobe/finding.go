@@ -79,7 +79,7 @@ const (
 // Findings returns all findings, the most severe ones first.
 func (m *Matrix) Findings(n Needs) []Finding {
 	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.sources(n), m.claimed(), m.balancer(), m.idle(), m.paths(n))
-	all = m.withoutPackets(all)
+	all = evidence{m}.withoutPackets(all)
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all

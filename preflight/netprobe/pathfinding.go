@@ -46,7 +46,7 @@ func (w *worst) finding(m *Matrix, severity Severity, about About, kind Kind, wh
 	}
 	f := Finding{Severity: severity, About: about, Owner: "network", What: what, Between: w.between(m), Fix: fix}
 	for _, i := range w.order() {
-		if f.Capture = m.traced(w.paths[i].From, w.paths[i].To, kind, 0); len(f.Capture) > 0 {
+		if f.Capture = (evidence{m}).traced(w.paths[i].From, w.paths[i].To, kind, 0); len(f.Capture) > 0 {
 			break
 		}
 	}

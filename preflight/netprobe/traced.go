@@ -9,9 +9,12 @@ import (
 // maxTraced is the number of packets of a connection in one direction.
 const maxTraced = 4
 
+// evidence finds the packets of findings.
+type evidence struct{ *Matrix }
+
 // traced returns the packets of the first failed connection or flow of a kind, as both hosts saw them; nil
 // if the host that began it has none. A port of 0 stands for all ports.
-func (m *Matrix) traced(from, to int, kind Kind, port int) []string {
+func (m evidence) traced(from, to int, kind Kind, port int) []string {
 	p, known := m.pairOf(from, to)
 	if !known {
 		return nil
@@ -44,7 +47,7 @@ func (m *Matrix) traced(from, to int, kind Kind, port int) []string {
 }
 
 // noAnswer says that a host got no answer to the packets of a connection; "" otherwise.
-func (m *Matrix) noAnswer(host int, sent []Packet) string {
+func (m evidence) noAnswer(host int, sent []Packet) string {
 	name := plain(m.Hosts[host].Name)
 	switch {
 	case !isTCP(sent):
@@ -58,7 +61,7 @@ func (m *Matrix) noAnswer(host int, sent []Packet) string {
 }
 
 // pairOf is one direction between two hosts with a report of the first.
-func (m *Matrix) pairOf(from, to int) (pair, bool) {
+func (m evidence) pairOf(from, to int) (pair, bool) {
 	n := len(m.reports)
 	if from < 0 || from >= n || to < 0 || to >= n || to >= len(m.Hosts) || m.reports[from] == nil {
 		return pair{}, false
@@ -68,7 +71,7 @@ func (m *Matrix) pairOf(from, to int) (pair, bool) {
 
 // atBalancer returns the packets of one connection through the load balancer with one of the results, of the
 // first of the hosts that has any.
-func (m *Matrix) atBalancer(hosts []int, kind Kind, results ...Result) []string {
+func (m evidence) atBalancer(hosts []int, kind Kind, results ...Result) []string {
 	for _, host := range hosts {
 		if host < 0 || host >= len(m.reports) || m.reports[host] == nil {
 			continue
@@ -90,7 +93,7 @@ func (m *Matrix) atBalancer(hosts []int, kind Kind, results ...Result) []string 
 }
 
 // noneLeft reports whether connections failed without a packet of the hosts, which capture packets.
-func (m *Matrix) noneLeft(hosts []int, results []Result) bool {
+func (m evidence) noneLeft(hosts []int, results []Result) bool {
 	answered := slices.ContainsFunc(results, func(r Result) bool { return r != NoReply && r != Unreachable })
 	return !answered && !slices.ContainsFunc(m.ListenErrors, func(e HostListenError) bool {
 		return e.Kind == "" && e.Layer == AtInterface && slices.Contains(hosts, e.Host)
@@ -98,7 +101,7 @@ func (m *Matrix) noneLeft(hosts []int, results []Result) bool {
 }
 
 // arrivedAs returns the packets that arrived with another source address than the sender's.
-func (m *Matrix) arrivedAs(from, to int) []string {
+func (m evidence) arrivedAs(from, to int) []string {
 	if _, known := m.pairOf(to, from); !known {
 		return nil
 	}
@@ -156,7 +159,7 @@ func dataLength(length int, tcp []byte) int {
 }
 
 // withoutPackets adds to each finding for the teams of the network without packets why it has none.
-func (m *Matrix) withoutPackets(all []Finding) []Finding {
+func (m evidence) withoutPackets(all []Finding) []Finding {
 	for i, f := range all {
 		if f.Severity == Notes || f.Owner != "network" && f.Owner != balancerTeam || len(f.Capture) > 0 || f.NoCapture != "" {
 			continue
@@ -170,6 +173,6 @@ func (m *Matrix) withoutPackets(all []Finding) []Finding {
 }
 
 // messages is the line about the messages of another device with an address.
-func (m *Matrix) messages(c HostClaim) []string {
+func (m evidence) messages(c HostClaim) []string {
 	return []string{fmt.Sprintf("%s in ARP: %s is-at %s, %d", plain(m.Hosts[c.Host].Name), c.Address, c.MAC, c.Count)}
 }

@@ -43,18 +43,18 @@ func TestTraced(t *testing.T) {
 		"b 00:00:01.000000 in 10.0.0.1.4001 > 10.0.0.2.6443: TCP SYN, ttl 64",
 		"b 00:00:02.000000 out 10.0.0.1.6443 > 10.0.0.2.4001: TCP SYN+ACK, ttl 64",
 		"b: no data arrived at its interface",
-	}, m.traced(0, 1, TLS, 6443))
+	}, evidence{m}.traced(0, 1, TLS, 6443))
 	there.Packets = nil
-	text := strings.Join(m.traced(0, 1, TLS, 0), "\n")
+	text := strings.Join(evidence{m}.traced(0, 1, TLS, 0), "\n")
 	assert.Contains(t, text, "b: no such packet arrived at its interface")
 	there.ListenErrors = []ListenError{{Layer: AtInterface}}
-	assert.Contains(t, strings.Join(m.traced(0, 1, TLS, 0), "\n"), "b: it did not capture packets")
+	assert.Contains(t, strings.Join(evidence{m}.traced(0, 1, TLS, 0), "\n"), "b: it did not capture packets")
 	m.reports[1] = nil
-	assert.Len(t, m.traced(0, 1, TLS, 0), 4)
+	assert.Len(t, evidence{m}.traced(0, 1, TLS, 0), 4)
 	for _, pair := range [][2]int{{0, 9}, {9, 0}, {-1, 0}, {0, -1}, {1, 0}} {
-		assert.Empty(t, m.traced(pair[0], pair[1], TLS, 0))
+		assert.Empty(t, evidence{m}.traced(pair[0], pair[1], TLS, 0))
 	}
-	assert.Empty(t, m.traced(0, 1, TLS, 1))
+	assert.Empty(t, evidence{m}.traced(0, 1, TLS, 1))
 }
 
 // TestWithoutPackets: each finding for the teams of the network has packets or a reason, also if no host

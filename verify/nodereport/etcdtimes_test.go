@@ -12,6 +12,7 @@ func TestOtherTimes(t *testing.T) {
 	usual, far, odd := &EtcdTimes{100, 1000}, &EtcdTimes{150, 1500}, &EtcdTimes{500, 5000}
 	member := func(times, wanted *EtcdTimes) *Etcd { return &Etcd{Times: times, Wanted: wanted} }
 	const wantFar, likeA = "heartbeat interval 150 ms, election timeout 1500 ms, as airgap set", "heartbeat interval 100 ms, election timeout 1000 ms, as on a"
+	const wantUsual = "heartbeat interval 100 ms, election timeout 1000 ms, as airgap set"
 	for name, test := range map[string]struct {
 		members map[string]*Etcd
 		want    map[string]string
@@ -24,7 +25,7 @@ func TestOtherTimes(t *testing.T) {
 		"the only one":           {map[string]*Etcd{"a": member(odd, far)}, map[string]string{"a": wantFar}},
 		"joined with others":     {map[string]*Etcd{"a": member(usual, usual), "b": member(usual, usual), "c": member(far, far)}, map[string]string{"c": likeA}},
 		"nothing set by airgap":  {map[string]*Etcd{"a": member(usual, nil), "b": member(odd, nil)}, map[string]string{"b": likeA}},
-		"a value etcd refuses":   {map[string]*Etcd{"a": member(usual, usual), "b": member(&EtcdTimes{0, 1000}, usual)}, map[string]string{"b": "heartbeat interval 100 ms, election timeout 1000 ms, as airgap set"}},
+		"a value etcd refuses":   {map[string]*Etcd{"a": member(usual, usual), "b": member(&EtcdTimes{0, 1000}, usual)}, map[string]string{"b": wantUsual}},
 		"one does not know them": {map[string]*Etcd{"a": member(usual, usual), "b": member(nil, usual)}, nil},
 	} {
 		got := map[string]string{}

@@ -185,7 +185,7 @@ func (a *agent) listen(ctx context.Context) {
 	}
 	a.listenTCP(ctx)
 	a.listenVIP(ctx)
-	a.listenTraces(ctx)
+	listenTraces(ctx, a)
 	a.listenUDP(ctx)
 	a.listenIPIP(ctx)
 	a.listenVXLAN(ctx, ifi)

@@ -75,7 +75,7 @@ func (a *agent) tryTLS(ctx context.Context, to, port int) netprobe.Attempt {
 	c := tls.Client(conn, likeKubernetes(config))
 	attempt.Result, attempt.Said = handshakeResult(c.HandshakeContext(ctx))
 	if attempt.Result != netprobe.Answered {
-		a.failsTo(netprobe.TLS, to, port, conn.LocalAddr())
+		a.traces.failsTo(a.plan.Self, netprobe.TLS, to, port, conn.LocalAddr())
 		return attempt
 	}
 	_ = conn.SetDeadline(time.Now().Add(tlsTimeout))
@@ -87,7 +87,7 @@ func (a *agent) tryTLS(ctx context.Context, to, port int) netprobe.Attempt {
 		attempt.Result, attempt.Said = broken(err), reason(err)
 	}
 	if err != nil {
-		a.failsTo(netprobe.TLS, to, port, conn.LocalAddr())
+		a.traces.failsTo(a.plan.Self, netprobe.TLS, to, port, conn.LocalAddr())
 	}
 	return attempt
 }

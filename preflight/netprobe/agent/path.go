@@ -34,18 +34,18 @@ func (a *agent) tryPaths(ctx context.Context, to int) {
 		p.Latency.Handshake = handshake
 	}
 	if p.Latency.Long() {
-		a.failsTo(netprobe.Session, to, s.port, s.conn.LocalAddr())
+		a.traces.failsTo(a.plan.Self, netprobe.Session, to, s.port, s.conn.LocalAddr())
 	}
-	a.failsLost(p)
+	a.traces.failsLost(p)
 	p.Streams = s.streams(ctx)
 	a.report.measured(p)
 }
 
 // failsLost marks a lost flow of each protocol.
-func (a *agent) failsLost(p netprobe.Path) {
+func (t *traces) failsLost(p netprobe.Path) {
 	for udp, flows := range map[bool]*netprobe.Flows{false: p.TCP, true: p.UDP} {
 		if flows != nil && len(flows.Lost) > 0 {
-			a.traces.fails(mark{Failed: netprobe.Failed{From: a.plan.Self, To: p.To, Kind: netprobe.LostFlow, Port: flows.Port, Source: flows.Lost[0], UDP: udp}})
+			t.fails(mark{Failed: netprobe.Failed{From: p.From, To: p.To, Kind: netprobe.LostFlow, Port: flows.Port, Source: flows.Lost[0], UDP: udp}})
 		}
 	}
 }

@@ -40,7 +40,7 @@ func (s *session) streams(ctx context.Context) []netprobe.Stream {
 		}
 		all = append(all, sent)
 		if len(all) > 1 {
-			s.a.failsTo(netprobe.Bulk, s.to, s.port, conn.LocalAddr())
+			s.a.traces.failsTo(s.a.plan.Self, netprobe.Bulk, s.to, s.port, conn.LocalAddr())
 		}
 		if !sent.Stalled && sent.Rate() >= netprobe.Slow {
 			break

@@ -82,7 +82,7 @@ func takeBeginnings() []bpf.Instruction {
 }
 
 // listenTraces keeps traces until ctx ends. Without them, findings have no packets.
-func (a *agent) listenTraces(ctx context.Context) {
+func listenTraces(ctx context.Context, a *agent) {
 	filter, err := bpf.Assemble(traceFilter(a.plan))
 	if err != nil {
 		return

@@ -151,8 +151,8 @@ func (t *traces) fails(m mark) {
 	}
 }
 
-// failsTo marks a connection or a flow that this host began to another host.
-func (a *agent) failsTo(kind netprobe.Kind, to, port int, local net.Addr) {
+// failsTo marks a connection or a flow that host from, this one, began to another host.
+func (t *traces) failsTo(from int, kind netprobe.Kind, to, port int, local net.Addr) {
 	udp, source := false, 0
 	switch address := local.(type) {
 	case *net.TCPAddr:
@@ -160,7 +160,7 @@ func (a *agent) failsTo(kind netprobe.Kind, to, port int, local net.Addr) {
 	case *net.UDPAddr:
 		udp, source = true, address.Port
 	}
-	a.traces.fails(mark{Failed: netprobe.Failed{From: a.plan.Self, To: to, Kind: kind, Port: port, Source: source, UDP: udp}})
+	t.fails(mark{Failed: netprobe.Failed{From: from, To: to, Kind: kind, Port: port, Source: source, UDP: udp}})
 }
 
 // failed returns the failed connections that this host began to other hosts.

@@ -99,7 +99,7 @@ func (l *lanes) measure(ctx context.Context, p *netprobe.Path) bool {
 		}
 		slices.Sort(p.UDP.Lost)
 		if second.Lost() > 0 {
-			l.s.a.failsTo(netprobe.Paced, l.s.to, l.port, l.conns[worst(again)].LocalAddr())
+			l.s.a.traces.failsTo(l.s.a.plan.Self, netprobe.Paced, l.s.to, l.port, l.conns[worst(again)].LocalAddr())
 		}
 	}
 	alive := 0
@@ -127,7 +127,7 @@ func (l *lanes) bursts(ctx context.Context, p *netprobe.Path, flow int) {
 	}
 	if again, ok := l.burst(ctx, flow, 2*burstPackets); ok {
 		p.Bursts = append(p.Bursts, again)
-		l.s.a.failsTo(netprobe.Burst, l.s.to, l.port, l.conns[flow].LocalAddr())
+		l.s.a.traces.failsTo(l.s.a.plan.Self, netprobe.Burst, l.s.to, l.port, l.conns[flow].LocalAddr())
 	}
 }
 
