@@ -119,6 +119,31 @@ func (c Config) externalEtcd() bool {
 	return etcd["external"] != nil
 }
 
+// EtcdMillis returns the times of this configuration's members in milliseconds.
+func (c Config) EtcdMillis() (heartbeat, election int64) {
+	flags := map[string]string{}
+	for _, a := range append(argumentsOfList(c.Etcd.args()), c.ownEtcdArgs()...) {
+		flags[a.name] = a.value
+	}
+	return EtcdMillisOf(flags)
+}
+
+// EtcdMillisOf returns the times in arguments of etcd by name, in milliseconds; 0 for a value that etcd refuses.
+func EtcdMillisOf(flags map[string]string) (heartbeat, election int64) {
+	of := func(name string, otherwise time.Duration) int64 {
+		text, set := flags[name]
+		if !set {
+			return otherwise.Milliseconds()
+		}
+		ms, err := strconv.ParseInt(text, 10, 32)
+		if err != nil {
+			return 0
+		}
+		return max(0, ms)
+	}
+	return of(heartbeatArg, defaultHeartbeat), of(electionArg, defaultElection)
+}
+
 // ElectionTimeout returns the time without a heartbeat after which members of etcd elect a leader.
 func (c Config) ElectionTimeout() time.Duration {
 	set := valuesOf(append(argumentsOfList(c.Etcd.args()), c.ownEtcdArgs()...), electionArg)

@@ -124,6 +124,9 @@ func membership(v view, members map[string]*nodereport.Etcd) []Finding {
 		slices.Sort(leads)
 		findings = append(findings, Finding{Object: "etcd", Saw: strings.Join(leads, " and ") + " both report that they are the leader", Want: "one leader", Fix: peersReached})
 	}
+	for _, o := range nodereport.OtherTimesOf(members) {
+		findings = append(findings, Finding{Object: "etcd on " + o.Host, Saw: o.Saw, Want: o.Want, Fix: o.Fix})
+	}
 	for name := range known {
 		if v.node(name) == nil {
 			findings = append(findings, Finding{

@@ -214,6 +214,9 @@ func TestEtcd(t *testing.T) {
 		{"without a backup", func(e *nodereport.Etcd) { e.Snapshot = nil }, []Finding{{Object: "etcd on cp3", Saw: "this host has no backup of etcd"}}},
 		{"with an old backup", func(e *nodereport.Etcd) { e.Snapshot = &metav1.Time{Time: now.Add(-49 * time.Hour)} },
 			[]Finding{{Object: "etcd on cp3", Saw: "the newest backup is from " + now.Add(-49*time.Hour).UTC().Format(time.RFC3339)}}},
+		{"with other times", func(e *nodereport.Etcd) {
+			e.Times, e.Wanted = &nodereport.EtcdTimes{Heartbeat: 500, Election: 5000}, &nodereport.EtcdTimes{Heartbeat: 100, Election: 1000}
+		}, []Finding{{Object: "etcd on cp3", Saw: "heartbeat interval 500 ms, election timeout 5000 ms"}}},
 		{"a member that has never started", func(e *nodereport.Etcd) { e.Unstarted = []string{"https://10.0.0.4:2380"} },
 			[]Finding{{Object: "etcd", Saw: "its member at https://10.0.0.4:2380 has never started"}}},
 		{"a member without a host", func(e *nodereport.Etcd) { e.Members = append(e.Members, "cp4") }, []Finding{{Object: "etcd", Saw: "it has the member cp4, but no such node exists"}}},

@@ -72,6 +72,9 @@ func stillClosed(m *netprobe.Matrix, hosts []int, needs netprobe.Needs) error {
 	var lines, fixes []string
 	for _, finding := range m.StillClosed(hosts, needs) {
 		lines = append(lines, finding.What+": "+strings.Join(finding.Between, "; "))
+		for _, packet := range finding.Capture {
+			lines = append(lines, "  "+packet)
+		}
 		if !slices.Contains(fixes, finding.Fix) {
 			fixes = append(fixes, finding.Fix)
 		}

@@ -3,8 +3,10 @@ package fleet
 import (
 	"net/netip"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
@@ -40,6 +42,30 @@ func TestMeasuringAgain(t *testing.T) {
 	assert.Len(t, steps, 3)
 	f.measured = closedAt(0, true)
 	assert.NoError(t, f.StillClosed(t.Context(), ui.Discard()), "no other host was closed")
+}
+
+// TestStillClosedShowsPackets: the error has the packets of the exchange that fails, as both hosts saw them.
+func TestStillClosedShowsPackets(t *testing.T) {
+	m := closedAt(0, false)
+	syn := make([]byte, 40)
+	copy(syn, []byte{0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0, 10, 0, 0, 12, 10, 0, 0, 11, 0xa8, 0xca, 0x28, 0x0a})
+	syn[32], syn[33] = 0x50, 0x02
+	at := time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC)
+	here := &netprobe.Report{Schema: netprobe.Schema, Self: 1, Hosts: m.Hosts, Attempts: []netprobe.Attempt{{To: 0, Kind: netprobe.TCP, Port: 10250, Result: netprobe.NoReply}},
+		Packets: []netprobe.Packet{{Peer: 0, Kind: netprobe.TCP, Port: 10250, Layer: netprobe.RequestLeft, Time: at, Headers: syn}}}
+	there := &netprobe.Report{Schema: netprobe.Schema, Hosts: m.Hosts, Observations: []netprobe.Observation{{From: 1, Kind: netprobe.TCP, Port: 10250, Layer: netprobe.AtInterface}},
+		Packets: []netprobe.Packet{{Peer: 1, Kind: netprobe.TCP, Port: 10250, Layer: netprobe.AtInterface, Time: at, Headers: syn}}}
+	judged, err := netprobe.Judge([]*netprobe.Report{here, there})
+	require.NoError(t, err)
+	needs := netprobe.Needs{TCP: []netprobe.Port{{Number: 10250, For: "kubelet", To: netprobe.All, From: netprobe.All}}}
+	err = stillClosed(judged, []int{0}, needs)
+	require.ErrorContains(t, err, "TCP 10250 (kubelet) arrives, but the host's own firewall blocks it")
+	for _, want := range []string{
+		"\n  w1 03:04:05.000006 out 10.0.0.12.43210 > 10.0.0.11.10250: TCP SYN, ttl 64",
+		"\n  cp1 03:04:05.000006 in 10.0.0.12.43210 > 10.0.0.11.10250: TCP SYN, ttl 64", "\n  cp1: no answer left its interface",
+	} {
+		assert.ErrorContains(t, err, want)
+	}
 }
 
 // TestStillClosed: a port that is closed after its opening is an error with the rule.

@@ -314,7 +314,7 @@ func balanced(c *config.Cluster, m *netprobe.Matrix) string {
 		return fmt.Sprintf("%s connects all hosts to %s, which has the address now; it is not measured whether the address moves when that host is down", c.Kubernetes.ControlPlaneEndpoint, strings.Join(holders, ", "))
 	}
 	if m.Direct() {
-		return c.Kubernetes.ControlPlaneEndpoint + " connects all hosts to the control-plane hosts, which have the address themselves and reply directly (direct server return)"
+		return c.Kubernetes.ControlPlaneEndpoint + " connects all hosts to the control-plane hosts, which have the address themselves and reply directly (direct server return); a control-plane host that joins gets the address after its join"
 	}
 	return c.Kubernetes.ControlPlaneEndpoint + " connects all hosts to every control-plane host"
 }

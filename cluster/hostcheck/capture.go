@@ -7,11 +7,19 @@ import (
 
 // addCaptures adds the packets of the findings to the results of their checks, each below the text of its finding.
 func addCaptures(r *preflight.Report, findings []netprobe.Finding) {
-	checks := map[netprobe.About]string{netprobe.AboutPorts: preflight.PortsReach, netprobe.AboutVXLAN: preflight.VXLANPath, netprobe.AboutSize: preflight.PathMTU}
+	checks := map[netprobe.About]string{
+		netprobe.AboutPorts: preflight.PortsReach, netprobe.AboutVXLAN: preflight.VXLANPath, netprobe.AboutSize: preflight.PathMTU,
+		netprobe.AboutPaths: preflight.PathQuality, netprobe.AboutLatency: preflight.EtcdLatency, netprobe.AboutDuplicates: preflight.Duplicates,
+		netprobe.AboutVIP: preflight.LoadBalancer, netprobe.AboutIdle: preflight.LoadBalancerIdle,
+	}
 	captures := map[string][]string{}
 	for _, f := range findings {
-		if id := checks[f.About]; id != "" && len(f.Capture) > 0 {
-			captures[id] = append(append(captures[id], f.What+":"), f.Capture...)
+		lines := f.Capture
+		if f.NoCapture != "" {
+			lines = []string{f.NoCapture}
+		}
+		if id := checks[f.About]; id != "" && len(lines) > 0 {
+			captures[id] = append(append(captures[id], f.What+":"), lines...)
 		}
 	}
 	for i := range r.Results {

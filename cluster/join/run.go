@@ -150,6 +150,9 @@ func (c *Candidate) admit(ctx context.Context) (*Admission, error) {
 	if joined { // an earlier run may have been killed at its very end
 		return adm, jointoken.RemoveJoinConf(m.Machine)
 	}
+	if err := c.ownEndpoint(ctx); err != nil {
+		return adm, err
+	}
 	token, err := adm.ValidatedToken(ctx)
 	if err == nil && c.Site.Node.Has(config.ControlPlane) {
 		_, err = token.ControlPlaneSecrets(ctx)

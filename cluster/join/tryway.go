@@ -30,6 +30,13 @@ func (e *wayError) Error() string { return e.what + ": " + e.err.Error() }
 
 func (e *wayError) Unwrap() error { return e.err }
 
+// certificateError is a certificate of another server.
+type certificateError struct{ err error }
+
+func (e *certificateError) Error() string { return e.err.Error() }
+
+func (e *certificateError) Unwrap() error { return e.err }
+
 // once connects as the program of the node does, without a bound source address.
 func (w way) once(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*wayTimeout)
@@ -91,7 +98,7 @@ func (w way) overTLS(ctx context.Context, conn net.Conn) error {
 			return nil
 		}
 		err = fmt.Errorf("%w, subject %q, issuer %q", err, presented[0].Subject, presented[0].Issuer)
-		return &wayError{"another server answers, or a device on the way terminates TLS", err}
+		return &wayError{"another server answers, or a device on the way terminates TLS", &certificateError{err}}
 	}
 	switch {
 	case w.kubelet && alerted(err):

@@ -49,8 +49,9 @@ func (w way) String() string {
 // maxWorkers is the number of worker nodes that are tried: the nodes of a large cluster are alike.
 const maxWorkers = 8
 
-// atOnce is the number of connections at a time.
-const atOnce = 16
+// atOnce is the number of connections at a time: all, except in clusters with many control-plane nodes. A closed
+// port must not delay the others.
+const atOnce = 64
 
 // proveWays tries the connections that this host needs as a node, before the join changes anything on
 // it. The real programs of the cluster answer. client has the rights of the join token.
@@ -78,16 +79,21 @@ func (c *Candidate) proveWays(ctx context.Context, client kubernetes.Interface) 
 			Fix: "nothing was changed on this host; fix the connections, then run the same command again. If a node joined before this host was in airgap.yaml, run airgap join there again, so that its firewall accepts this host",
 		}
 	}
-	want := preflight.Want{CrossHost: preflight.CrossHost{preflight.PortsReach: found}, Site: c.Site.Config.Preflight}
-	result, err := preflight.RunOne(preflight.PortsReach, &facts.Facts{}, want, c.options.Skip)
+	return c.checked(preflight.PortsReach, found)
+}
+
+// checked returns the failure of a check, with the site's settings and options for it.
+func (c *Candidate) checked(id string, found preflight.Result) error {
+	want := preflight.Want{CrossHost: preflight.CrossHost{id: found}, Site: c.Site.Config.Preflight}
+	result, err := preflight.RunOne(id, &facts.Facts{}, want, c.options.Skip)
 	if err != nil {
 		return err
 	}
 	switch result.Status {
 	case preflight.Fail:
-		return advice.Add(&preflight.FailedError{Err: fmt.Errorf("check %s: %s", preflight.PortsReach, result.Found)}, "%s", result.Fix)
+		return advice.Add(&preflight.FailedError{Err: fmt.Errorf("check %s: %s", id, result.Found)}, "%s", result.Fix)
 	case preflight.Warn:
-		c.options.Console.Progress().Say("check %s: %s", preflight.PortsReach, result.Found)
+		c.options.Console.Progress().Say("check %s: %s", id, result.Found)
 		c.options.Console.EndProgress()
 	}
 	return nil

@@ -52,9 +52,14 @@ func Settings(s *site.Site) (report.Settings, error) {
 	if err != nil {
 		return report.Settings{}, err
 	}
+	var times *nodereport.EtcdTimes
+	if s.Node.Has(config.ControlPlane) {
+		heartbeat, election := s.Config.Kubernetes.EtcdMillis()
+		times = &nodereport.EtcdTimes{Heartbeat: heartbeat, Election: election}
+	}
 	return report.Settings{
 		Node: s.Node.Name, Address: s.Node.Address, Firewall: wantedFirewall(s), APIServer: s.Config.Kubernetes.ControlPlaneEndpoint, Etcd: s.Node.Has(config.ControlPlane),
-		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: upstreams(s), Own: own, GPU: cards, NextBoot: bootSettings(s),
+		Units: units, Pinned: pinned, Locked: locked.Packages, Registries: upstreams(s), Own: own, GPU: cards, NextBoot: bootSettings(s), EtcdTimes: times,
 	}, nil
 }
 

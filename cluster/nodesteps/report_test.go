@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/nevra"
+	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry"
@@ -21,6 +22,7 @@ func TestReportSettings(t *testing.T) {
 	worker.Index.Lock.Packages = []bundle.Package{{NEVRA: nevra.MustParse("kubelet-0:1.36.3-1.x86_64")}, {NEVRA: nevra.MustParse("socat-0:1.7-1.x86_64")}}
 	master := *worker
 	master.Node = worker.Config.Nodes[0]
+	worker.Config.Kubernetes.Etcd = kubeadm.EtcdTimes{HeartbeatInterval: "150ms", ElectionTimeout: "1.5s"}
 	crio := sitetest.SettingsSite(t, "runtime: {name: crio}\n")
 	theirs := *worker
 	own := *worker.Config
@@ -56,6 +58,9 @@ func TestReportSettings(t *testing.T) {
 		if got.Node != test.site.Node.Name || got.Etcd != test.etcd || got.APIServer != "192.0.2.11:6443" || !slices.Equal(got.Units, test.units) ||
 			!slices.Equal(got.Registries, test.registries) || len(got.Pinned) == 0 {
 			t.Errorf("%s: got %+v", name, got)
+		}
+		if got.Etcd != (got.EtcdTimes != nil) || got.Etcd && *got.EtcdTimes != (nodereport.EtcdTimes{Heartbeat: 150, Election: 1500}) {
+			t.Errorf("%s: etcd's times %+v", name, got.EtcdTimes)
 		}
 		if b := got.NextBoot; b == nil || b.Kubernetes != test.site.Config.Kubernetes.Version || b.PodSubnet == "" || b.Network.Plugin == "" {
 			t.Errorf("%s: for the next boot %+v", name, b)

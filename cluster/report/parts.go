@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/leave"
+	"airgap.dev/airgap/kubeadm/node"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify/nodereport"
@@ -93,7 +94,7 @@ func (s Settings) parts(m kubeadm.Machine) []nodereport.Part {
 	}
 	if s.Etcd {
 		parts = append(parts,
-			part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = etcdMember(ctx, m); return err }),
+			part("etcd", soon, brief, func(ctx context.Context, r *report) (err error) { r.Etcd, err = s.etcdMember(ctx, m); return err }),
 			part("apiServer", soon, brief, func(ctx context.Context, r *report) (err error) {
 				r.APIServer, err = s.ownAPIServer(ctx, m)
 				return err
@@ -154,7 +155,7 @@ func (s Settings) ownAPIServer(ctx context.Context, m kubeadm.Machine) (*noderep
 	return nodereport.QueryAPIServer(ctx, client, s.Node), nil
 }
 
-func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error) {
+func (s Settings) etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error) {
 	member, err := m.LocalEtcd()
 	if errors.Is(err, leave.ErrNoEtcd) { // of this host it was said that there is one
 		return &nodereport.Etcd{Error: err.Error()}, nil
@@ -169,6 +170,7 @@ func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error
 		*found = nodereport.Etcd{
 			Member: self.Name, HasLeader: self.HasLeader, Leads: self.Leads, Bytes: self.Bytes, Quota: self.Quota,
 			Alarms: self.Alarms, Members: self.Members, Unstarted: self.Unstarted, Error: nodereport.EtcdHealthError(ctx, nodereport.EtcdHealth),
+			Times: memberTimes(m), Wanted: s.EtcdTimes,
 		}
 	}
 	newest, err := site.Backups().Newest()
@@ -176,6 +178,16 @@ func etcdMember(ctx context.Context, m kubeadm.Machine) (*nodereport.Etcd, error
 		found.Snapshot = &metav1.Time{Time: newest.Taken}
 	}
 	return found, err
+}
+
+// memberTimes returns nil for a manifest that cannot be read: the pod of a manifest without sense does not run.
+func memberTimes(m kubeadm.Machine) *nodereport.EtcdTimes {
+	flags, err := node.ManifestFlags(m.Machine, node.Etcd)
+	if err != nil {
+		return nil
+	}
+	heartbeat, election := kubeadm.EtcdMillisOf(flags)
+	return &nodereport.EtcdTimes{Heartbeat: heartbeat, Election: election}
 }
 
 func effectiveCgroup(ctx context.Context, m kubeadm.Machine) (*nodereport.Cgroup, error) {

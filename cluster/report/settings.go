@@ -20,10 +20,11 @@ type Settings struct {
 	// APIServer is the load balancer's HOST:PORT: on a control-plane host the
 	// kubelet uses the local API server, and its failure would delay the report about it.
 	APIServer  string                `json:"apiServer"`
-	Address    string                `json:"address,omitempty"`  // the node's; "" in a file of an older airgap
-	Firewall   *settings.Firewall    `json:"firewall,omitempty"` // nil: the site manages it
-	NextBoot   *BootSettings         `json:"nextBoot,omitempty"` // nil in a file of an older airgap
-	Etcd       bool                  `json:"etcd"`               // a member of it runs here
+	Address    string                `json:"address,omitempty"`   // the node's; "" in a file of an older airgap
+	Firewall   *settings.Firewall    `json:"firewall,omitempty"`  // nil: the site manages it
+	NextBoot   *BootSettings         `json:"nextBoot,omitempty"`  // nil in a file of an older airgap
+	Etcd       bool                  `json:"etcd"`                // a member of it runs here
+	EtcdTimes  *nodereport.EtcdTimes `json:"etcdTimes,omitempty"` // of all members; nil in a file of an older airgap
 	Units      []string              `json:"units"`
 	Pinned     []string              `json:"pinned"` // images
 	Locked     []nevra.NEVRA         `json:"locked"` // packages

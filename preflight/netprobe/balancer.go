@@ -77,7 +77,7 @@ func (m balancing) onBalancer(severity Severity, what string, hosts []int, fix s
 // unreached returns the findings about hosts that do not always get an answer. If a load balancer
 // answers, a single failure of a kind can be a busy host.
 func (m balancing) unreached() []Finding {
-	by := map[string][]int{}
+	by, results := map[string][]int{}, map[string][]Result{}
 	for _, i := range slices.Sorted(maps.Keys(m.VIPs)) {
 		v := m.VIPs[i]
 		for _, result := range slices.Sorted(maps.Keys(v.Failures)) {
@@ -85,13 +85,17 @@ func (m balancing) unreached() []Finding {
 				continue
 			}
 			if what := m.fault(i, v, result); what != "" && !slices.Contains(by[what], i) {
-				by[what] = append(by[what], i)
+				by[what], results[what] = append(by[what], i), append(results[what], result)
 			}
 		}
 	}
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		f := m.onBalancer(Stops, what, by[what], fixBalancer)
+		f.Capture = evidence{m.Matrix}.atBalancer(by[what], Balanced, results[what]...)
+		if len(f.Capture) == 0 && (evidence{m.Matrix}).noneLeft(by[what], results[what]) {
+			f.NoCapture = m.in.Say("no packets: no SYN to the load balancer left these hosts, because its name has no address, or no device answers ARP for it")
+		}
 		f.Fix += m.imposter()
 		found = append(found, f)
 	}
@@ -146,14 +150,24 @@ func (m balancing) proxied() []Finding {
 	}
 	var found []Finding
 	for _, version := range slices.Sorted(maps.Keys(by)) {
-		found = append(found, m.onBalancer(Stops, m.in.Say("the load balancer sends a header of the PROXY protocol (%s) to these hosts, which the API server does not read", version), by[version],
-			"turn the PROXY protocol off in the pool of port 6443 (HAProxy: no send-proxy, no send-proxy-v2)"))
+		f := m.onBalancer(Stops, m.in.Say("the load balancer sends a header of the PROXY protocol (%s) to these hosts, which the API server does not read", version), by[version],
+			"turn the PROXY protocol off in the pool of port 6443 (HAProxy: no send-proxy, no send-proxy-v2)")
+		f.NoCapture = m.in.Say("no packets: this header is data of the connection, and only headers of packets are captured")
+		found = append(found, f)
 	}
 	return found
 }
 
 // spread returns the findings about control-plane hosts that the load balancer does not select.
 func (m balancing) spread() []Finding {
+	found := m.unselected()
+	for i := range found {
+		found[i].NoCapture = m.in.Say("no packets: the connections are complete, and the finding is their number by host")
+	}
+	return found
+}
+
+func (m balancing) unselected() []Finding {
 	reached, stuck, clients := m.selection()
 	var never, standby []int
 	hosts := 0

@@ -34,7 +34,9 @@ func (m balancing) legs() []Finding {
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[what])
-		found = append(found, m.onBalancer(Stops, m.in.Say(what), by[what], fixLeg))
+		f := m.onBalancer(Stops, m.in.Say(what), by[what], fixLeg)
+		f.Capture = evidence{m.Matrix}.atBalancer(append(by[what], slices.Sorted(maps.Keys(m.VIPs))...), Balanced, Silent, NoHandshake)
+		found = append(found, f)
 	}
 	return found
 }
@@ -83,7 +85,8 @@ func (m *Matrix) idle() []Finding {
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[what])
-		found = append(found, Finding{Severity: Warns, About: AboutIdle, Owner: balancerTeam, What: what, Between: m.names(by[what]), Fix: m.in.Say("set the idle timeout of the load balancer to at least five minutes, for clients and servers")})
+		found = append(found, Finding{Severity: Warns, About: AboutIdle, Owner: balancerTeam, What: what, Between: m.names(by[what]), Fix: m.in.Say("set the idle timeout of the load balancer to at least five minutes, for clients and servers"),
+			Capture: evidence{m}.atBalancer(by[what], BalancedIdle, "")})
 	}
 	return found
 }

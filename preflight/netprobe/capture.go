@@ -19,6 +19,8 @@ type Packet struct {
 	Layer Layer `json:"layer"`
 	// Time is from the clock of this host, and the clocks of hosts differ.
 	Time time.Time `json:"time"`
+	// Result is that of the connection through the load balancer.
+	Result Result `json:"result,omitempty"`
 	// Headers begin with the IP header. The Ethernet header inside a VXLAN is left out.
 	Headers []byte `json:"headers"`
 }
@@ -47,20 +49,20 @@ func (m *Matrix) capture(all []Verdict) []string {
 	}
 	first := slices.MinFunc(all, func(a, b Verdict) int { return a.From - b.From })
 	x := exchange{m: m, way: pair{m.reports[first.From], m.reports[first.To], first.To}, kind: first.Kind, port: first.Port}
+	if x.kind == TCP {
+		if lines := (evidence{m}).traced(first.From, first.To, TLS, first.Port); len(lines) > 0 {
+			return lines
+		}
+	}
 	switch first.State {
 	case NetworkCloses, HostCloses, SenderCloses, AnswersLost, AnswersBlocked, AnswersKept, OneSided, Replaced, DataLost:
 	case Narrow:
-		if first.Kind != Size {
-			return nil
-		}
+		return x.tooLarge()
 	default:
 		return nil
 	}
 	if x.kind == VXLANTCP {
 		x.kind = VXLANPing
-	}
-	if x.kind == Size {
-		return x.tooLarge()
 	}
 	return slices.Concat(x.sender(), x.receiver())
 }
@@ -142,7 +144,11 @@ func packetsOf(r *Report, peer int, kind Kind, port int, layers ...Layer) []Pack
 	var found []Packet
 	alike := map[Layer]int{}
 	for _, p := range r.Packets[:min(len(r.Packets), MaxPackets)] {
-		if p.Peer == peer && p.Kind == kind && (port == 0 || p.Port == port) && slices.Contains(layers, p.Layer) && len(p.Headers) <= MaxHeaders && alike[p.Layer] < MaxAlike {
+		most := MaxAlike
+		if p.Kind.traced() {
+			most = maxTraced
+		}
+		if p.Peer == peer && p.Kind == kind && (port == 0 || p.Port == port) && slices.Contains(layers, p.Layer) && len(p.Headers) <= MaxHeaders && alike[p.Layer] < most {
 			alike[p.Layer]++
 			found = append(found, p)
 		}
@@ -191,6 +197,9 @@ func described(b []byte, kind Kind) (string, bool) {
 	switch h.Protocol {
 	case protoTCP:
 		text = ways + ": TCP" + flags(data)
+		if n := dataLength(h.TotalLen-h.Len, data); n > 0 {
+			text += fmt.Sprintf(", length %d", n)
+		}
 	case protoUDP:
 		const outer = 16 // UDP and VXLAN
 		text = fmt.Sprintf("%s: UDP, length %d", ways, h.TotalLen)

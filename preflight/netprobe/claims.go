@@ -68,14 +68,14 @@ func (m *Matrix) claimed() []Finding {
 			if !proxies[c.MAC] {
 				proxies[c.MAC] = true
 				found = append(found, Finding{Severity: Warns, About: AboutDuplicates, Owner: "network", What: m.in.Say("the device %s answers ARP in place of these hosts", c.MAC), Between: m.names(hosts),
-					Fix: m.in.Say("ask whether the port isolates hosts (private VLAN, local proxy ARP): then switch it off between these hosts; otherwise the device has their addresses")})
+					Fix: m.in.Say("ask whether the port isolates hosts (private VLAN, local proxy ARP): then switch it off between these hosts; otherwise the device has their addresses"), Capture: evidence{m}.messages(c)})
 			}
 		case m.device(c.MAC) != c.MAC:
 			found = append(found, Finding{Severity: Stops, About: AboutDuplicates, Owner: "hosts", What: m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), Between: m.names([]int{c.Host}),
 				Fix: m.in.Say("remove the address from the other host")})
 		default:
 			found = append(found, Finding{Severity: Stops, About: AboutDuplicates, Owner: "network", What: m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), Between: m.names([]int{c.Host}),
-				Fix: m.in.Say("find the port of the device in the MAC address table of the switches, and give one of the two another address")})
+				Fix: m.in.Say("find the port of the device in the MAC address table of the switches, and give one of the two another address"), Capture: evidence{m}.messages(c)})
 		}
 	}
 	return append(found, m.claimedVIP()...)
@@ -118,12 +118,17 @@ func (m *Matrix) claimedVIP() []Finding {
 	if len(macs) < 2 || foreign == 0 || foreign == 1 && len(balancing{Matrix: m}.answering()) > 0 {
 		return nil
 	}
-	var names []string
+	var names, messages []string
+	for _, c := range m.Claims {
+		if c.Address == address {
+			messages = append(messages, evidence{m}.messages(c)...)
+		}
+	}
 	for _, mac := range macs {
 		names = append(names, m.device(mac))
 	}
 	return []Finding{{Severity: Stops, About: AboutVIP, Owner: "network", What: m.in.Say("several devices have the load balancer's address %s", address), Between: m.few(names),
-		Fix: m.in.Say("find the ports of the devices in the MAC address table of the switches, and leave the address to one of them; real servers of direct server return need arp_ignore = 1")}}
+		Fix: m.in.Say("find the ports of the devices in the MAC address table of the switches, and leave the address to one of them; real servers of direct server return need arp_ignore = 1"), Capture: bounded(messages)}}
 }
 
 // imposter is advice about the only device with the load balancer's address, if it connects to no

@@ -16,6 +16,9 @@ import (
 type Line struct {
 	State  string  `json:"state"` // "ready", "measured", "report"
 	Report *Report `json:"report,omitempty"`
+	// Failed are the failed connections: with Measured those that this host began. The coordinator
+	// then sends each host the ones to it.
+	Failed []Failed `json:"failed,omitempty"`
 }
 
 // States of an agent.
@@ -88,16 +91,20 @@ func Coordinate(ctx context.Context, plan Plan, links map[int]Link, progress fun
 	defer stop()
 	each(func(i int, a *remoteAgent) error { return a.begin(plan, i) }, agents)
 	progress(Ready)
-	each(func(_ int, a *remoteAgent) error {
+	failed := map[int][]Failed{}
+	each(func(i int, a *remoteAgent) error {
 		if _, err := io.WriteString(a.link.In, "begin\n"); err != nil {
 			return fmt.Errorf("start the measurement: %w", err)
 		}
-		_, err := a.expect(Measured)
+		line, err := a.expect(Measured)
+		mu.Lock()
+		defer mu.Unlock()
+		failed[i] = line.Failed
 		return err
 	}, agents)
 	progress(Measured)
 	each(func(i int, a *remoteAgent) error {
-		if err := a.link.In.Close(); err != nil {
+		if err := a.end(failedAt(failed, i)); err != nil {
 			return fmt.Errorf("end the measurement: %w", err)
 		}
 		line, err := a.expect(Reported)
@@ -134,6 +141,15 @@ func (a *remoteAgent) begin(plan Plan, self int) error {
 	}
 	_, err = a.expect(Ready)
 	return err
+}
+
+// end sends the failed connections to the host, and ends the agent's input.
+func (a *remoteAgent) end(failed []Failed) error {
+	line, err := json.Marshal(Line{State: Measured, Failed: failed})
+	if err == nil {
+		_, err = a.link.In.Write(append(line, '\n'))
+	}
+	return cmp.Or(err, a.link.In.Close())
 }
 
 // expect reads until the agent reports the state. It ignores other lines, such as a login banner.

@@ -26,8 +26,10 @@ type Finding struct {
 	What     string   `json:"what"`  // "TCP 2380 (etcd peers) does not arrive"
 	Between  []string `json:"between"`
 	Fix      string   `json:"fix"`
-	// Capture has the packets of the first pair in Between, at most 12 lines.
-	Capture []string `json:"capture,omitempty"`
+	// Capture has the packets of the first pair in Between, at most 12 lines. NoCapture says why a
+	// finding for the network or balancer team has none.
+	Capture   []string `json:"capture,omitempty"`
+	NoCapture string   `json:"noCapture,omitempty"`
 }
 
 // About is the topic of a finding.
@@ -77,6 +79,7 @@ const (
 // Findings returns all findings, the most severe ones first.
 func (m *Matrix) Findings(n Needs) []Finding {
 	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.sources(n), m.claimed(), m.balancer(), m.idle(), m.paths(n))
+	all = evidence{m}.withoutPackets(all)
 	order := []Severity{Stops, Warns, Notes}
 	slices.SortStableFunc(all, func(a, b Finding) int { return slices.Index(order, a.Severity) - slices.Index(order, b.Severity) })
 	return all

@@ -34,6 +34,11 @@ func FuzzReports(f *testing.F) {
 		`"packets":[{"peer":1,"kind":"tcp","port":2380,"layer":"request refused","time":"2026-01-02T03:04:05.000006Z",` +
 		`"headers":"RQAAOAAAAABAAQAACgAACQoAAAEDDQAAAAAAAEUAACgAAAAAQAYAAAoAAAEKAAACAAknCgAAAAA="},` +
 		`{"peer":-1,"kind":"tcp","layer":"request left","headers":"RQ=="}]}`))
+	// The headers are those of a SYN.
+	f.Add([]byte(`{"schema":2,"hosts":[{"name":"a","address":"10.0.0.1"},{"name":"b","address":"10.0.0.2"}],"attempts":[{"to":1,"kind":"tcp","port":1,"result":"answered"},` +
+		`{"to":1,"kind":"tls","port":1,"result":"connected, then no reply"}],"vip":{"failures":{"no reply":3}},"packets":[` +
+		`{"peer":1,"kind":"tls","port":1,"layer":"request left","headers":"RQAAKAAAAABABgAACgAAAQoAAAIAYxvSAAAAAAAAAABQAg=="},` +
+		`{"peer":-2,"kind":"balanced","result":"no reply","layer":"request left","headers":"RQAAKAAAAABABgAACgAAAQoAAAIAYxvSAAAAAAAAAABQAg=="}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var r Report
 		if json.Unmarshal(b, &r) != nil {
@@ -60,6 +65,9 @@ func FuzzReports(f *testing.F) {
 		}
 		for _, found := range m.Findings(Needs{VXLAN: 8472, TCP: []Port{{Number: etcdPeers}}}) {
 			checkCapture(t, found.Capture)
+			if ofNetwork := found.Severity != Notes && (found.Owner == "network" || found.Owner == balancerTeam); ofNetwork && len(found.Capture) == 0 && found.NoCapture == "" {
+				t.Errorf("neither packets nor a reason: %+v", found)
+			}
 		}
 		checkCapture(t, m.capture(m.Verdicts))
 		_, _ = m.Choose(Options{Ports: Ports(8472), Native: true})

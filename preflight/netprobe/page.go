@@ -166,6 +166,9 @@ func (p *Page) Text(w io.Writer) error {
 		for _, line := range c.Capture {
 			fmt.Fprintf(&b, "    %s\n", line)
 		}
+		if c.NoCapture != "" {
+			fmt.Fprintf(&b, "    %s\n", c.NoCapture)
+		}
 	}
 	if p.Measured == "" {
 		fmt.Fprintf(&b, "\n%s\n", say("Nothing has been measured yet."))

@@ -62,6 +62,9 @@ func (l *Latency) Typical() time.Duration {
 	return min(l.Median, l.Handshake)
 }
 
+// Long reports whether etcd has a finding about the round trip.
+func (l *Latency) Long() bool { return l != nil && l.Typical() > tripWarns }
+
 // FlowCount is the number of source ports. With one bad link of two, at least one of 16 flows uses it in
 // all but one of 65,536 measurements; with one bad link of eight, in 88 %.
 const FlowCount = 16

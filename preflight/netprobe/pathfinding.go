@@ -21,25 +21,36 @@ func (w *worst) add(p Path, number float64, line string) {
 
 // between returns the lines, the worst ones first.
 func (w *worst) between(m *Matrix) []string {
-	order := make([]int, len(w.paths))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(w.by[b], w.by[a]) })
 	var lines []string
-	for _, i := range order {
+	for _, i := range w.order() {
 		p := w.paths[i]
 		lines = append(lines, m.in.Say("from %s to %s", m.name(p.From), m.name(p.To))+": "+w.lines[i])
 	}
 	return m.few(lines)
 }
 
-// finding returns no finding without a path.
-func (w *worst) finding(m *Matrix, severity Severity, about About, what, fix string) []Finding {
+// order are the indexes of the paths, the worst one first.
+func (w *worst) order() []int {
+	order := make([]int, len(w.paths))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(w.by[b], w.by[a]) })
+	return order
+}
+
+// finding returns no finding without a path. The kind is that of its packets.
+func (w *worst) finding(m *Matrix, severity Severity, about About, kind Kind, what, fix string) []Finding {
 	if len(w.paths) == 0 {
 		return nil
 	}
-	return []Finding{{Severity: severity, About: about, Owner: "network", What: what, Between: w.between(m), Fix: fix}}
+	f := Finding{Severity: severity, About: about, Owner: "network", What: what, Between: w.between(m), Fix: fix}
+	for _, i := range w.order() {
+		if f.Capture = (evidence{m}).traced(w.paths[i].From, w.paths[i].To, kind, 0); len(f.Capture) > 0 {
+			break
+		}
+	}
+	return []Finding{f}
 }
 
 // paths returns the findings about flows, losses, rates and latency.
@@ -72,7 +83,7 @@ func (m pathFindings) lostFlows() []Finding {
 			w.add(p, float64(lost), strings.Join(parts, ", "))
 		}
 	}
-	return w.finding(m.Matrix, Stops, AboutPaths, m.in.Say("some flows are always lost, the others pass: one link of a port channel (LAG) or one of several routes (ECMP) drops packets"),
+	return w.finding(m.Matrix, Stops, AboutPaths, LostFlow, m.in.Say("some flows are always lost, the others pass: one link of a port channel (LAG) or one of several routes (ECMP) drops packets"),
 		m.in.Say("compare the counters of all links of the port channels and routes on this path, and take the bad one out; on the sending host, read /proc/net/bonding"))
 }
 
@@ -127,7 +138,7 @@ func (m pathFindings) stalledStreams() []Finding {
 			w.add(p, 0, m.in.Say("%d of %d bytes arrive at TCP port %d", s.Acked, s.Sent, s.Port))
 		}
 	}
-	return w.finding(m.Matrix, Stops, AboutPaths, m.in.Say("TCP connections open, but a stream of data stalls"),
+	return w.finding(m.Matrix, Stops, AboutPaths, Bulk, m.in.Say("TCP connections open, but a stream of data stalls"),
 		m.in.Say("look for a firewall or an intrusion prevention system on this path that drops packets of open connections, and allow these connections"))
 }
 
@@ -145,7 +156,7 @@ func (m pathFindings) losses() []Finding {
 	}
 	var found []Finding
 	for _, severity := range []Severity{Stops, Warns} {
-		found = append(found, by[severity].finding(m.Matrix, severity, AboutPaths, m.in.Say("packets are lost on the way"),
+		found = append(found, by[severity].finding(m.Matrix, severity, AboutPaths, Paced, m.in.Say("packets are lost on the way"),
 			m.in.Say("read the error and drop counters of each interface on this path: cables, transceivers, duplex, and full queues"))...)
 	}
 	return found
@@ -164,7 +175,7 @@ func (m pathFindings) policed(n Needs) []Finding {
 			w.add(p, -float64(rate), m.in.Say("%s of %s Mbit/s arrive, %d of %d packets", megabits(rate), megabits(b.Offered), b.Arrived, b.Sent))
 		}
 	}
-	return w.finding(m.Matrix, severity, AboutPaths, m.in.Say("the network limits the rate of UDP"),
+	return w.finding(m.Matrix, severity, AboutPaths, Burst, m.in.Say("the network limits the rate of UDP"),
 		m.in.Say("remove the limit for UDP between these hosts: a policer, storm control, or protection against UDP floods"))
 }
 
@@ -175,7 +186,7 @@ func (m pathFindings) reordered() []Finding {
 			w.add(p, percent, m.in.Say("%.0f %% of the packets of one flow", percent))
 		}
 	}
-	return w.finding(m.Matrix, Warns, AboutPaths, m.in.Say("packets of one flow overtake each other"),
+	return w.finding(m.Matrix, Warns, AboutPaths, Burst, m.in.Say("packets of one flow overtake each other"),
 		m.in.Say("let port channels, bonds and routes choose the link by flow, not by packet"))
 }
 
@@ -190,7 +201,7 @@ func (m pathFindings) slowStreams() []Finding {
 			w.add(p, -float64(rate), m.in.Say("%s Mbit/s", megabits(rate)))
 		}
 	}
-	return w.finding(m.Matrix, Warns, AboutPaths, m.in.Say("a TCP stream is slower than 10 Mbit/s"),
+	return w.finding(m.Matrix, Warns, AboutPaths, Bulk, m.in.Say("a TCP stream is slower than 10 Mbit/s"),
 		m.in.Say("compare speed and duplex of both ends of each link on this path, and look for a limit of the rate"))
 }
 
@@ -227,9 +238,9 @@ func (m pathFindings) latency(n Needs) []Finding {
 	}
 	heartbeat := (longest + 10*time.Millisecond).Round(10 * time.Millisecond).Milliseconds()
 	return slices.Concat(
-		by[Stops].finding(m.Matrix, Stops, AboutLatency, m.in.Say("the round trip between members of etcd is longer than a tenth of its election timeout (%s): they elect leaders again and again", milliseconds(stops)),
+		by[Stops].finding(m.Matrix, Stops, AboutLatency, Session, m.in.Say("the round trip between members of etcd is longer than a tenth of its election timeout (%s): they elect leaders again and again", milliseconds(stops)),
 			m.in.Say("put the control-plane hosts into one site; or set kubernetes.etcd.heartbeatInterval: %dms and electionTimeout: %dms in airgap.yaml", heartbeat, tripsOfElection*heartbeat)),
-		by[Warns].finding(m.Matrix, Warns, AboutLatency, m.in.Say("the round trip between members of etcd is longer than %s: each change in the cluster waits for it", milliseconds(tripWarns)),
+		by[Warns].finding(m.Matrix, Warns, AboutLatency, Session, m.in.Say("the round trip between members of etcd is longer than %s: each change in the cluster waits for it", milliseconds(tripWarns)),
 			m.in.Say("put the control-plane hosts into one site, or find the slow part of this path")))
 }
 

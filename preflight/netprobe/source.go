@@ -134,6 +134,8 @@ func (m *Matrix) sources(n Needs) []Finding {
 		}
 		f := c.finding(m.in)
 		f.Between = m.few(text)
+		first := lines[c][0]
+		f.Capture = evidence{m}.arrivedAs(first.from, between[c][first][0])
 		if f.Severity = Warns; n.OpensFirewall || etcd[c] {
 			f.Severity = Stops
 		}

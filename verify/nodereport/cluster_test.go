@@ -112,7 +112,7 @@ func full() Report {
 		Certificates: []Certificate{{"/etc/kubernetes/pki/ca.crt", "CN=kubernetes", at, &at}},
 		Disks:        []Disk{{"/var/lib/kubelet", []string{"kubelet", "etcd"}, 1 << 40, 1 << 38, 1 << 20, 1 << 19}},
 		APIServer:    &APIServer{"it is not ready: etcd", 40},
-		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, nil, 1 << 33, 2 << 33, &at},
+		Etcd:         &Etcd{"m1", true, true, "e", []string{"NOSPACE"}, []string{"m1"}, nil, 1 << 33, 2 << 33, &at, &EtcdTimes{150, 1500}, &EtcdTimes{100, 1000}},
 		GPU: &GPU{
 			8, "580", true, &NVML{"e", "580", "13.0", 8, []GPUDevice{{3, "GPU-1", "0000:17:00.0", 31, 87, 92, 88, 700}}, []Product{{"NVIDIA H100 80GB HBM3", 8, 81559, true}}, []string{"Xid 79"}},
 			&ExpectedGPUs{"580", 8}, []Offer{{"nvidia.com/gpu", 8}},

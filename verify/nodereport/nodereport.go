@@ -202,6 +202,14 @@ type Etcd struct {
 	Bytes     int64        `json:"bytes"`               // size of its database
 	Quota     int64        `json:"quota"`               // bytes at which it stops accepting writes
 	Snapshot  *metav1.Time `json:"snapshot,omitempty"`  // time of the snapshot in the newest backup on this host
+	Times     *EtcdTimes   `json:"times,omitempty"`     // in its manifest; nil: they cannot be read, or an older airgap did not report them
+	Wanted    *EtcdTimes   `json:"wanted,omitempty"`    // set by airgap; nil: an older airgap did not record them
+}
+
+// EtcdTimes are the times of an etcd member, in milliseconds; 0: etcd refuses the value.
+type EtcdTimes struct {
+	Heartbeat int64 `json:"heartbeat"`
+	Election  int64 `json:"election"`
 }
 
 // GPU is the state of GPUs according to the PCI bus, the kernel and NVML, and the expected state.

@@ -40,13 +40,14 @@ type agent struct {
 
 	arrivals arrivals
 	capture  capture
+	traces   traces
 }
 
 // Run listens on this host, tests the other hosts after begin is closed, and listens until end is
 // closed, so that they can test this host. It calls ready when it listens, and measured after its
-// tests. The report has the tests that are not possible on this host. The error is about an invalid
-// plan, the host's own address, or a timeout.
-func Run(ctx context.Context, plan *netprobe.Plan, ready func(), begin <-chan struct{}, measured func(), end <-chan struct{}) (*netprobe.Report, error) {
+// tests. The report has the tests that are not possible on this host, and the packets of the failed
+// connections that end brings. The error is about an invalid plan, the host's own address, or a timeout.
+func Run(ctx context.Context, plan *netprobe.Plan, ready func(), begin <-chan struct{}, measured func([]netprobe.Failed), end <-chan []netprobe.Failed) (*netprobe.Report, error) {
 	if err := plan.Validate(); err != nil {
 		return nil, err
 	}
@@ -59,28 +60,30 @@ func Run(ctx context.Context, plan *netprobe.Plan, ready func(), begin <-chan st
 	listening, stop := context.WithCancel(ctx)
 	a.listen(listening)
 	ready()
-	err = await(ctx, begin)
+	_, err = await(ctx, begin)
+	var failed []netprobe.Failed
 	if err == nil {
 		a.tryAll(ctx)
-		measured()
-		err = await(ctx, end)
+		measured(a.traces.failed(a.report))
+		failed, err = await(ctx, end)
 	}
 	if err == nil {
 		a.explainClosed(ctx)
 	}
 	stop()
 	a.wait.Wait()
-	a.report.Packets = a.capture.packets(a.report)
+	traced := a.traces.packets(a.report, failed)
+	a.report.Packets = append(traced, a.capture.packets(a.report, netprobe.MaxPackets-len(traced))...)
 	a.report.sorted()
 	return a.report.Report, err
 }
 
-func await(ctx context.Context, signal <-chan struct{}) error {
+func await[T any](ctx context.Context, signal <-chan T) (got T, err error) {
 	select {
-	case <-signal:
-		return nil
+	case got = <-signal:
+		return got, nil
 	case <-ctx.Done():
-		return fmt.Errorf("measure the network: %w", ctx.Err())
+		return got, fmt.Errorf("measure the network: %w", ctx.Err())
 	}
 }
 
@@ -182,6 +185,7 @@ func (a *agent) listen(ctx context.Context) {
 	}
 	a.listenTCP(ctx)
 	a.listenVIP(ctx)
+	listenTraces(ctx, a)
 	a.listenUDP(ctx)
 	a.listenIPIP(ctx)
 	a.listenVXLAN(ctx, ifi)

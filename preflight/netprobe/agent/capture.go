@@ -74,7 +74,7 @@ func (c *capture) keep(o netprobe.Observation, b []byte, at time.Time) {
 }
 
 // packets returns the kept packets without those of the exchanges that this host knows to be complete.
-func (c *capture) packets(r *record) []netprobe.Packet {
+func (c *capture) packets(r *record, most int) []netprobe.Packet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r.mu.Lock()
@@ -88,7 +88,7 @@ func (c *capture) packets(r *record) []netprobe.Packet {
 	slices.SortFunc(all, func(a, b netprobe.Packet) int {
 		return cmp.Or(compare(a.Peer, a.Kind, a.Port, 0, b.Peer, b.Kind, b.Port, 0), a.Time.Compare(b.Time))
 	})
-	return all[:min(len(all), netprobe.MaxPackets)]
+	return all[:min(len(all), most)]
 }
 
 // complete reports whether the exchange of a packet has worked. A host that answers by UDP does not know

@@ -119,7 +119,7 @@ func TestCaptureBounded(t *testing.T) {
 		}
 	}
 	assert.Equal(t, maxOfHosts, c.all)
-	packets := c.packets(&record{Report: &netprobe.Report{}})
+	packets := c.packets(&record{Report: &netprobe.Report{}}, netprobe.MaxPackets)
 	assert.Len(t, packets, netprobe.MaxPackets)
 	assert.Equal(t, b[:ipHeader+udpHeader], packets[0].Headers)
 	text, err := json.Marshal(packets)

@@ -75,6 +75,7 @@ func (a *agent) tryTLS(ctx context.Context, to, port int) netprobe.Attempt {
 	c := tls.Client(conn, likeKubernetes(config))
 	attempt.Result, attempt.Said = handshakeResult(c.HandshakeContext(ctx))
 	if attempt.Result != netprobe.Answered {
+		a.traces.failsTo(a.plan.Self, netprobe.TLS, to, port, conn.LocalAddr())
 		return attempt
 	}
 	_ = conn.SetDeadline(time.Now().Add(tlsTimeout))
@@ -84,6 +85,9 @@ func (a *agent) tryTLS(ctx context.Context, to, port int) netprobe.Attempt {
 		attempt.Result = netprobe.OtherProgram
 	case err != nil:
 		attempt.Result, attempt.Said = broken(err), reason(err)
+	}
+	if err != nil {
+		a.traces.failsTo(a.plan.Self, netprobe.TLS, to, port, conn.LocalAddr())
 	}
 	return attempt
 }
@@ -144,7 +148,7 @@ func (c conversation) serveExchange(secure net.Conn, m message) {
 	if m.reply || m.to != c.plan.Self || m.from >= len(c.plan.Hosts) || m.port != c.port {
 		return
 	}
-	c.report.sourcedAt(c.plan, c.conn, m)
+	c.sourcedAt(m)
 	_ = c.conn.SetDeadline(time.Now().Add(answerTimeout))
 	buf := make([]byte, exchangeSize)
 	if _, err := io.ReadFull(secure, buf); err != nil {

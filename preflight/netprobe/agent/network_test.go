@@ -13,6 +13,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -224,7 +225,29 @@ func (n *network) matrix(plan netprobe.Plan) *netprobe.Matrix {
 	if err != nil {
 		n.t.Fatal(err)
 	}
+	needs := netprobe.Needs{TCP: plan.TCP, Routed: true}
+	if len(plan.VXLAN) > 0 {
+		needs.VXLAN = plan.VXLAN[0]
+	}
+	for _, f := range m.Findings(needs) {
+		n.checkPackets(f)
+	}
 	return m
+}
+
+// checkPackets checks that a finding for the network or balancer team has packets, or says why it has none.
+func (n *network) checkPackets(f netprobe.Finding) {
+	n.t.Helper()
+	if f.Severity == netprobe.Notes || f.Owner != "network" && f.Owner != "balancer" {
+		return
+	}
+	n.t.Logf("%s\n%s\n%s", f.What, strings.Join(f.Between, "; "), strings.Join(f.Capture, "\n"))
+	reason := slices.ContainsFunc([]string{"this header is data", "the connections are complete", "no SYN to the load balancer left"}, func(reason string) bool {
+		return strings.HasPrefix(f.NoCapture, "no packets: "+reason)
+	})
+	if len(f.Capture) > 12 || (len(f.Capture) > 0) == reason {
+		n.t.Errorf("%s: captured %q, %s", f.What, f.Capture, f.NoCapture)
+	}
 }
 
 // result returns one result of the matrix.

@@ -33,8 +33,21 @@ func (a *agent) tryPaths(ctx context.Context, to int) {
 	if p.Latency != nil {
 		p.Latency.Handshake = handshake
 	}
+	if p.Latency.Long() {
+		a.traces.failsTo(a.plan.Self, netprobe.Session, to, s.port, s.conn.LocalAddr())
+	}
+	a.traces.failsLost(p)
 	p.Streams = s.streams(ctx)
 	a.report.measured(p)
+}
+
+// failsLost marks a lost flow of each protocol.
+func (t *traces) failsLost(p netprobe.Path) {
+	for udp, flows := range map[bool]*netprobe.Flows{false: p.TCP, true: p.UDP} {
+		if flows != nil && len(flows.Lost) > 0 {
+			t.fails(mark{Failed: netprobe.Failed{From: p.From, To: p.To, Kind: netprobe.LostFlow, Port: flows.Port, Source: flows.Lost[0], UDP: udp}})
+		}
+	}
 }
 
 func (r *record) measured(p netprobe.Path) {

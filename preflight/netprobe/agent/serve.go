@@ -18,8 +18,8 @@ const maxPlan = 16 << 20
 var errInputEnded = errors.New("the connection to the host that started the measurement ended")
 
 // Serve runs an agent on an input and an output. It reads the plan, a line of JSON, and writes
-// Ready. It starts its tests at the next line, and then writes Measured. When the input ends, it
-// writes its Report. If the input ends earlier, the agent exits, so that a broken connection leaves
+// Ready. It starts its tests at the next line, and then writes Measured. The last line has the failed
+// connections to this host. When the input ends, the agent writes its Report. If the input ends earlier, the agent exits, so that a broken connection leaves
 // no agent running.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(io.LimitReader(in, maxPlan))
@@ -33,10 +33,10 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	begin, end := make(chan struct{}), make(chan struct{})
+	begin, end := make(chan struct{}), make(chan []netprobe.Failed, 1)
 	enc := json.NewEncoder(out)
-	report := func(state string) {
-		if err := enc.Encode(netprobe.Line{State: state}); err != nil {
+	report := func(line netprobe.Line) {
+		if err := enc.Encode(line); err != nil {
 			cancel(fmt.Errorf("report the state of the measurement: %w", err))
 		}
 	}
@@ -47,17 +47,20 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			return
 		}
 		close(begin)
+		text, _ := lines.ReadBytes('\n')
 		_, _ = io.Copy(io.Discard, lines)
 		select {
 		case <-done:
-			close(end)
+			var line netprobe.Line
+			_ = json.Unmarshal(text, &line) // without the line, the other hosts report their packets
+			end <- line.Failed
 		default:
 			cancel(errInputEnded)
 		}
 	}()
-	result, err := Run(ctx, &plan, func() { report(netprobe.Ready) }, begin, func() {
+	result, err := Run(ctx, &plan, func() { report(netprobe.Line{State: netprobe.Ready}) }, begin, func(failed []netprobe.Failed) {
 		close(done)
-		report(netprobe.Measured)
+		report(netprobe.Line{State: netprobe.Measured, Failed: failed})
 	}, end)
 	if err != nil {
 		return errors.Join(err, context.Cause(ctx))

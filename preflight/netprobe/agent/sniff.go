@@ -152,6 +152,7 @@ func (s *sniffer) run(ctx context.Context) {
 		}
 		if o, ok := s.plan.otherSource(buf[:n]); ok {
 			s.report.sourced(o)
+			s.capture.keep(netprobe.Observation{From: o.Host, Kind: netprobe.OtherSource, Port: o.Port, Layer: netprobe.AtInterface}, buf[:n], s.reader.at())
 		}
 	}
 }

@@ -26,10 +26,11 @@ func (r *record) sourced(s netprobe.Source) {
 }
 
 // sourcedAt records the source address of an authenticated connection, if it is not the sender's.
-func (r *record) sourcedAt(plan hostPlan, conn net.Conn, m message) {
-	from, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-	if err == nil && from.Addr().Unmap() != plan.Hosts[m.from].Address {
-		r.sourced(netprobe.Source{Host: m.from, Kind: m.kind, Port: m.port, Address: from.Addr().Unmap(), Layer: netprobe.AtSocket})
+func (c conversation) sourcedAt(m message) {
+	from, err := netip.ParseAddrPort(c.conn.RemoteAddr().String())
+	if err == nil && from.Addr().Unmap() != c.plan.Hosts[m.from].Address {
+		c.report.sourced(netprobe.Source{Host: m.from, Kind: m.kind, Port: m.port, Address: from.Addr().Unmap(), Layer: netprobe.AtSocket})
+		c.failsHere(netprobe.OtherSource, m.from, "")
 	}
 }
 

@@ -17,6 +17,7 @@ type stamped struct {
 	raw  syscall.RawConn
 	oob  []byte
 	last []byte // control messages of the last packet
+	from unix.Sockaddr
 }
 
 // timespecSize is the size of struct timespec on 64-bit platforms.
@@ -40,7 +41,7 @@ func (s *stamped) read(b []byte) (int, error) {
 	var n, oobn int
 	var errRead error
 	err := s.raw.Read(func(fd uintptr) bool {
-		n, oobn, _, _, errRead = unix.Recvmsg(int(fd), b, s.oob, unix.MSG_DONTWAIT)
+		n, oobn, _, s.from, errRead = unix.Recvmsg(int(fd), b, s.oob, unix.MSG_DONTWAIT)
 		return errRead != unix.EAGAIN && errRead != unix.EINTR
 	})
 	if err = cmp.Or(err, os.NewSyscallError("recvmsg", errRead)); err != nil {
@@ -48,6 +49,14 @@ func (s *stamped) read(b []byte) (int, error) {
 	}
 	s.last = s.oob[:oobn]
 	return n, nil
+}
+
+// direction is the type of the last packet: unix.PACKET_OUTGOING, unix.PACKET_HOST, or another one.
+func (s *stamped) direction() int {
+	if link, is := s.from.(*unix.SockaddrLinklayer); is {
+		return int(link.Pkttype)
+	}
+	return unix.PACKET_OTHERHOST
 }
 
 // at is the time of the last packet.

@@ -39,6 +39,9 @@ func (s *session) streams(ctx context.Context) []netprobe.Stream {
 			return all
 		}
 		all = append(all, sent)
+		if len(all) > 1 {
+			s.a.traces.failsTo(s.a.plan.Self, netprobe.Bulk, s.to, s.port, conn.LocalAddr())
+		}
 		if !sent.Stalled && sent.Rate() >= netprobe.Slow {
 			break
 		}

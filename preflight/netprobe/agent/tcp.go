@@ -122,7 +122,7 @@ func (c conversation) answer(ctx context.Context) {
 		return
 	}
 	c.report.saw(netprobe.Observation{From: m.from, Kind: netprobe.TCP, Port: c.port, Layer: netprobe.AtSocket})
-	c.report.sourcedAt(c.plan, conn, m)
+	c.sourcedAt(m)
 	_, _ = conn.Write(message{kind: netprobe.TCP, reply: true, from: c.plan.Self, to: m.from, port: c.port, clock: time.Now()}.encode(c.plan.Token))
 }
 

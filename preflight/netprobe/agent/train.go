@@ -98,6 +98,9 @@ func (l *lanes) measure(ctx context.Context, p *netprobe.Path) bool {
 			p.UDP.Lost = append(p.UDP.Lost, sourcePort(l.conns[flow]))
 		}
 		slices.Sort(p.UDP.Lost)
+		if second.Lost() > 0 {
+			l.s.a.traces.failsTo(l.s.a.plan.Self, netprobe.Paced, l.s.to, l.port, l.conns[worst(again)].LocalAddr())
+		}
 	}
 	alive := 0
 	for slices.Contains(dead, alive) {
@@ -124,6 +127,7 @@ func (l *lanes) bursts(ctx context.Context, p *netprobe.Path, flow int) {
 	}
 	if again, ok := l.burst(ctx, flow, 2*burstPackets); ok {
 		p.Bursts = append(p.Bursts, again)
+		l.s.a.traces.failsTo(l.s.a.plan.Self, netprobe.Burst, l.s.to, l.port, l.conns[flow].LocalAddr())
 	}
 }
 
@@ -136,6 +140,17 @@ func without(counts [netprobe.FlowCount]int) []int {
 		}
 	}
 	return dead
+}
+
+// worst returns the flow of which the fewest packets arrived, but some.
+func worst(counts [netprobe.FlowCount]int) int {
+	least := 0
+	for flow, n := range counts {
+		if n > 0 && (counts[least] == 0 || n < counts[least]) {
+			least = flow
+		}
+	}
+	return least
 }
 
 func sourcePort(conn net.Conn) int {

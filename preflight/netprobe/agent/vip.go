@@ -89,6 +89,7 @@ func (t *vipTest) connect(ctx context.Context) {
 		case alternate:
 			n = 1 - n
 		}
+		asked := time.Now()
 		g := t.greet(ctx, configs[n])
 		if !answered && (n == 0 || g.conn != nil) { // the health checks have possibly not run before
 			clear(v.Failures)
@@ -111,6 +112,7 @@ func (t *vipTest) connect(ctx context.Context) {
 		if g.result != netprobe.Answered {
 			v.Failures[g.result]++
 			v.Said, t.since = g.said, 0
+			t.failsAtBalancer(netprobe.Balanced, g.result, g.failed, asked)
 		}
 		waits := g.result == netprobe.OtherCertificate && time.Since(began) < t.plan.Patience.Duration()/3 // for the hosts behind it
 		if (g.result == netprobe.OtherCertificate || g.result == netprobe.TerminatesTLS) && !waits {

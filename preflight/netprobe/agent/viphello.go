@@ -21,6 +21,7 @@ type greeting struct {
 	from   int       // the host that answered
 	result netprobe.Result
 	said   string
+	failed net.Conn // closed; nil if the dial failed
 }
 
 // small returns the configuration for a handshake with a small first message. Today's has the key of a
@@ -60,6 +61,7 @@ func (t *vipTest) greet(ctx context.Context, config *tls.Config) (g greeting) {
 	}
 	if g.conn == nil {
 		raw.Close()
+		g.failed = raw
 	}
 	return g
 }

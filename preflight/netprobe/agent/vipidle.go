@@ -34,6 +34,7 @@ func (t *vipTest) idle(ctx context.Context) *netprobe.Idle {
 	case ctx.Err() != nil:
 		return nil
 	case !errors.Is(err, os.ErrDeadlineExceeded):
+		t.failsAtBalancer(netprobe.BalancedIdle, "", conn, time.Time{})
 		result.Result, result.Ended = failed(err), true
 		pause(ctx, netprobe.EndsApart.Duration()) // for the other end to see it
 		return result
@@ -43,6 +44,7 @@ func (t *vipTest) idle(ctx context.Context) *netprobe.Idle {
 	_, errAnswer := io.ReadFull(conn, buf)
 	if err := errors.Join(errAsk, errAnswer); err != nil {
 		result.Result, result.Unacked = failed(err), unacked(conn.NetConn())
+		t.failsAtBalancer(netprobe.BalancedIdle, "", conn, time.Time{})
 	}
 	return result
 }

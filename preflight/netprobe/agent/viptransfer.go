@@ -47,6 +47,7 @@ func (t *vipTest) transfer(ctx context.Context, conn *tls.Conn) exchange {
 		_, err = readMoving(conn, raw, messageSize, stalled)
 	}
 	if err != nil {
+		t.failsAtBalancer(netprobe.Balanced, netprobe.Silent, raw, time.Time{})
 		return exchange{ended: ctx.Err() != nil, sending: true, unacked: unacked(raw)}
 	}
 	next := message{kind: netprobe.TCP, from: t.plan.Self, clock: time.Now()}.encode(t.plan.Token)
@@ -55,6 +56,9 @@ func (t *vipTest) transfer(ctx context.Context, conn *tls.Conn) exchange {
 	}
 	if err == nil {
 		_, err = conn.Write(next)
+	}
+	if err != nil {
+		t.failsAtBalancer(netprobe.Balanced, netprobe.Silent, raw, time.Time{})
 	}
 	return exchange{ok: err == nil, ended: ctx.Err() != nil}
 }
@@ -80,6 +84,7 @@ func (c conversation) serveTransfer(secure *tls.Conn, from int, said []byte) {
 		return
 	}
 	stall.Unacked = unacked(c.conn)
+	c.failsHere(netprobe.Balanced, from, netprobe.Silent)
 	c.report.behind(func(b *netprobe.Behind) {
 		if len(b.Stalled) < perHostSessions*len(c.plan.Hosts) {
 			b.Stalled = append(b.Stalled, stall)
