@@ -15,15 +15,19 @@ func readAgents(ctx context.Context, r reader, f *Facts) error {
 	units, errUnits := r.output(ctx, "systemctl", "list-units", "--type=service", "--state=active", "--plain", "--no-legend", "--no-pager")
 	programs, errPrograms := r.output(ctx, "ps", "-e", "-o", "comm=")
 	watchers, errWatchers := r.watchers(ctx)
-	for _, err := range []error{errModules, errUnits, errPrograms, errWatchers} {
+	enabled, errEnabled := r.names(enabledUnits)
+	for _, err := range []error{errModules, errUnits, errPrograms, errWatchers, errEnabled} {
 		if err != nil {
 			return err // reports show one cause
 		}
 	}
-	f.Agents = agents.Find(agents.Host{Units: units, Programs: programs, Modules: modules})
+	f.Agents = agents.Find(agents.Host{Units: units, Programs: programs, Modules: modules, Enabled: strings.Join(enabled, "\n")})
 	f.Agents.Watchers = watchers
 	return nil
 }
+
+// enabledUnits has the links to most services that start at boot.
+const enabledUnits = "etc/systemd/system/multi-user.target.wants"
 
 const maxWatchers = 50
 
