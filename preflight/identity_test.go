@@ -41,7 +41,8 @@ func TestNamesAndAddresses(t *testing.T) {
 		return f
 	}
 	runChecks(t, []checkTest{
-		{"the name of a template later", hostname, later("bank-01", "template", ""), Want{}, Fail, "bank-01 now, template after the next boot (/etc/hostname line 1): the kubelet then registers as another node"},
+		{"the name of a template later", hostname, later("bank-01", "template", ""), Want{}, Fail,
+			"bank-01 now, template after the next boot (/etc/hostname line 1): the kubelet then registers as another node"},
 		{"the name of a template later, and the node's name is the host name", hostname, later("BANK-01", "template", ""), Want{NodeName: "bank-01"}, Fail, "template after the next boot"},
 		{"kubeadm fixes another name", hostname, later("bank-01", "template", ""), Want{NodeName: "node-7"}, Pass, "bank-01"},
 		{"the same name later", hostname, later("bank-01", "bank-01", ""), Want{}, Pass, "bank-01"},

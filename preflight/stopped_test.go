@@ -56,7 +56,8 @@ func TestGroupsOfUnits(t *testing.T) {
 		return f
 	}
 	runChecks(t, []checkTest{
-		{"CPUs of all services", serviceRules, group("system.slice", "Slice", "AllowedCPUs=0-1"), Want{}, Warn, "AllowedCPUs=0-1 for system.slice (the kubelet and the runtime) in /etc/systemd/system/system.slice.d/a.conf line 2"},
+		{"CPUs of all services", serviceRules, group("system.slice", "Slice", "AllowedCPUs=0-1"), Want{}, Warn,
+			"AllowedCPUs=0-1 for system.slice (the kubelet and the runtime) in /etc/systemd/system/system.slice.d/a.conf line 2"},
 		{"memory of all slices", serviceRules, group("slice", "Slice", "MemoryMax=2G"), Want{}, Warn, "MemoryMax=2G for kubepods.slice"},
 		{"memory of all slices on EL 8", serviceRules, oldSystemd(group("slice", "Slice", "MemoryMax=2G")), Want{}, Pass, "no drop-in"},
 		{"CPU time of all services on EL 8", serviceRules, oldSystemd(group("system.slice", "Slice", "CPUQuota=50%")), Want{}, Warn, "CPUQuota=50%"},

@@ -100,7 +100,8 @@ func bootTraps() []bootTrap {
 			"hidepid", "warn", "from the next boot on (/etc/fstab", "findmnt -no OPTIONS /proc | grep -Eq 'hidepid=(2|invisible)'",
 		},
 		{
-			`sysctl -qw kernel.panic=10 && printf '[Service]\nType=oneshot\nExecStart=/sbin/sysctl -w kernel.panic=7\n[Install]\nWantedBy=multi-user.target\n' >/etc/systemd/system/tune.service && systemctl enable tune.service`,
+			`sysctl -qw kernel.panic=10 && ` +
+				`printf '[Service]\nType=oneshot\nExecStart=/sbin/sysctl -w kernel.panic=7\n[Install]\nWantedBy=multi-user.target\n' >/etc/systemd/system/tune.service && systemctl enable tune.service`,
 			"boot-commands", "warn", "/etc/systemd/system/tune.service line 3 sets kernel.panic = 7", "grep -qx 7 /proc/sys/kernel/panic",
 		},
 	}
