@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"airgap.dev/airgap/preflight/auditrules"
 	"airgap.dev/airgap/preflight/facts"
 )
 
@@ -41,7 +40,7 @@ func judgeAudit(f *facts.Facts, _ *Want) Result {
 		}
 		fix = append(fix, "ask the administrators for -f 1, which logs a lost record")
 	}
-	if short := shortQueue(rules); short != "" && len(found) > 0 {
+	if short := shortQueue(rules.Backlog, rules.BacklogAt); short != "" && len(found) > 0 {
 		found = append(found, short)
 		fix = append(fix, fmt.Sprintf("set -b %d or more", enoughBacklog))
 	}
@@ -59,12 +58,12 @@ func judgeAudit(f *facts.Facts, _ *Want) Result {
 }
 
 // shortQueue describes a queue that a burst of records fills: programs then wait, and records are lost.
-func shortQueue(rules auditrules.Rules) string {
+func shortQueue(records int, at string) string {
 	switch {
-	case rules.Backlog == 0:
+	case records == 0:
 		return "no file sets the length of the queue (-b)"
-	case rules.Backlog < enoughBacklog:
-		return fmt.Sprintf("the queue has only %d records (-b in %s): when it is full, programs wait", rules.Backlog, rules.BacklogAt)
+	case records < enoughBacklog:
+		return fmt.Sprintf("the queue has only %d records (-b in %s): when it is full, programs wait", records, at)
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/facts"
 )
 
@@ -42,12 +43,25 @@ var hostname = Check{
 	Needs:  []string{"kernel", "nextKernel", "bootHostname"}, Run: judgeHostname,
 }
 
+// nextHostname is the host name of the next boot, and its source; "" if neither a file nor the kernel
+// command line sets one. Before systemd 246 the parameter does not exist.
+func nextHostname(f *facts.Facts) (name, from string) {
+	cmdline, entry := f.NextCmdline()
+	if p := nextboot.Last(cmdline, "systemd.hostname"); p.Value != "" && (f.Systemd == 0 || f.Systemd >= 246) {
+		return p.Value, p.Text + " in " + entry
+	}
+	if f.Boot.Hostname.Name == "" {
+		return "", ""
+	}
+	return f.Boot.Hostname.Name, f.Boot.Hostname.String()
+}
+
 // nodeName matches a DNS-1123 subdomain. The kubelet converts the name to lower case.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
 func judgeHostname(f *facts.Facts, w *Want) Result {
 	name := strings.ToLower(f.Host)
-	next, from := f.NextHostname()
+	next, from := nextHostname(f)
 	want := "a DNS name of at most 63 characters: letters, digits, hyphens and dots"
 	switch {
 	case name == "localhost" || strings.HasPrefix(name, "localhost."):

@@ -61,7 +61,7 @@ func groupRules(f *facts.Facts) []groupRule {
 		{"Slice", "slice", "kubepods.slice", "kubepods.slice (all pods)"},
 		{"Scope", "scope", "", "all scopes (each container is one)"},
 	} {
-		for _, r := range unitfile.GroupRestrictions(f.SettingsOfGroup(g.section, g.kind, g.unit)) {
+		for _, r := range unitfile.GroupRestrictions(facts.SettingsOfGroup(f, g.section, g.kind, g.unit)) {
 			rules = append(rules, groupRule{r, g.of})
 		}
 	}

@@ -34,19 +34,6 @@ func readBootHostname(_ context.Context, r reader, f *Facts) (err error) {
 	return err
 }
 
-// NextHostname is the host name of the next boot, and its source; "" if neither a file nor the kernel
-// command line sets one. Before systemd 246 the parameter does not exist.
-func (f *Facts) NextHostname() (name, from string) {
-	cmdline, entry := f.NextCmdline()
-	if p := nextboot.Last(cmdline, "systemd.hostname"); p.Value != "" && (f.Systemd == 0 || f.Systemd >= 246) {
-		return p.Value, p.Text + " in " + entry
-	}
-	if f.Boot.Hostname.Name == "" {
-		return "", ""
-	}
-	return f.Boot.Hostname.Name, f.Boot.Hostname.String()
-}
-
 func readBootCommands(_ context.Context, r reader, f *Facts) (err error) {
 	f.Boot.Commands, err = nextboot.ReadCommands(r.fs)
 	return err

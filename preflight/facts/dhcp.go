@@ -128,12 +128,12 @@ func (f *Facts) FromDHCP(l Link, address netip.Addr) string {
 	if expires {
 		return fmt.Sprintf("%s on %s expires: ip address shows it as dynamic", address, l.Name)
 	}
-	return f.byHand(l, address)
+	return byHand(f, l, address)
 }
 
 // byHand returns why an address that was added by hand is lost at a reboot: a file sets other addresses
 // of the interface, and no file has this one.
-func (f *Facts) byHand(l Link, address netip.Addr) (lost string) {
+func byHand(f *Facts, l Link, address netip.Addr) (lost string) {
 	for _, s := range f.Static {
 		if slices.Contains(s.Addresses, address.String()) {
 			return ""

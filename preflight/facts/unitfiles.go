@@ -135,7 +135,7 @@ func (f *Facts) SettingsOf(unit string) []unitfile.Placed {
 
 // SettingsOfGroup returns the settings of drop-ins for a unit type ("slice", "scope") and for a unit of
 // it, which may be "". Older versions of systemd do not read the drop-ins for a type.
-func (f *Facts) SettingsOfGroup(section, kind, unit string) []unitfile.Placed {
+func SettingsOfGroup(f *Facts, section, kind, unit string) []unitfile.Placed {
 	if f.Systemd != 0 && f.Systemd < serviceDropInsFrom {
 		return unitfile.Order(f.UnitFiles, section, unit)
 	}

@@ -68,7 +68,7 @@ func bootTraps() []bootTrap {
 		{
 			`sysctl -qw net.ipv4.ip_forward=1 && echo 'net.ipv4.ip_forward = 1' >/etc/sysctl.d/10-router.conf && mkdir -p /usr/local/lib/sysctl.d && ` +
 				`echo 'net.ipv4.conf.default.forwarding = 0' >/usr/local/lib/sysctl.d/zz-hardening.conf && ` + newLinkForwards("1"),
-			"ip-forward", "fail", "net.ipv4.conf.default.forwarding = 0 in /usr/local/lib/sysctl.d/zz-hardening.conf", "grep -qx 1 /proc/sys/net/ipv4/ip_forward && " + newLinkForwards("0"),
+			"ip-forward", "fail", "/usr/local/lib/sysctl.d/zz-hardening.conf:1 sets net.ipv4.conf.default.forwarding = 0 at every boot", "grep -qx 1 /proc/sys/net/ipv4/ip_forward && " + newLinkForwards("0"),
 		},
 		{
 			`echo 'net.ipv4.conf.*.arp_ignore = 1' >/etc/sysctl.d/50-arp.conf && grep -qx 0 /proc/sys/net/ipv4/conf/eth0/arp_ignore`,
