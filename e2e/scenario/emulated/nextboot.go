@@ -35,7 +35,7 @@ func NextBoot(ctx context.Context, e *scenario.Env) error {
 			{Title: "preflight names each trap", Run: func() error { return reportsAll(ctx, e, worker) }},
 			{Title: "a reboot", Run: func() error { return restarted(ctx, e, worker) }},
 			{Title: "the server is in the reported state", Run: func() error { return sprung(ctx, e, worker) }},
-			{Title: "preflight still names each trap", Run: func() error { return stillReported(ctx, e, worker) }},
+			{Title: "preflight still names each trap", Run: func() error { return errors.Join(worker.AttachStick(ctx, stick), stillReported(ctx, e, worker)) }},
 			{Title: "install", Run: func() error { return e.InstallOnce(ctx, first) }},
 			{Title: "etcd's file system is missing", Run: func() error { return withoutEtcdVolume(ctx, e, first) }},
 			{Title: "etcd's file system is back", Run: func() error { return etcdVolumeBack(ctx, e, first) }},
