@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"fmt"
 	"strings"
 
 	"airgap.dev/airgap/preflight/facts"
@@ -18,13 +17,16 @@ var antivirus = Check{
 func judgeAntivirus(f *facts.Facts, w *Want) Result {
 	var running []string
 	for _, name := range facts.Scanners() {
-		if f.Unit(name).Active() {
+		switch unit := f.Unit(name); {
+		case unit.Active():
 			running = append(running, name+" is active")
+		case unit.Later():
+			running = append(running, "the next boot starts "+name)
 		}
 	}
 	for _, a := range f.Agents.Known {
 		if !a.Filters && !strings.Contains(strings.Join(running, " "), strings.TrimPrefix(a.Seen, "unit ")) {
-			running = append(running, fmt.Sprintf("%s runs (%s)", a.Product, a.Seen))
+			running = append(running, a.String())
 		}
 	}
 	for _, watcher := range f.Agents.Watchers {

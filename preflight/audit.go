@@ -18,7 +18,7 @@ const enoughBacklog = 8192
 
 // judgeAudit fails only if a full queue of records ends in a panic, and containers fill the queue.
 func judgeAudit(f *facts.Facts, _ *Want) Result {
-	if !f.Unit("auditd.service").Active() && !f.Unit("audit-rules.service").Active() {
+	if daemon, rules := f.Unit("auditd.service"), f.Unit("audit-rules.service"); !daemon.Active() && !daemon.Later() && !rules.Active() && !rules.Later() {
 		return pass("not active")
 	}
 	status, rules := Warn, f.Audit.Rules
@@ -38,13 +38,11 @@ func judgeAudit(f *facts.Facts, _ *Want) Result {
 		if len(rules.Floods) > 0 {
 			status = Fail
 		}
-		switch {
-		case rules.Backlog == 0:
-			found = append(found, "no file sets the length of the queue (-b)")
-		case rules.Backlog < enoughBacklog:
-			found = append(found, fmt.Sprintf("the queue has only %d records (-b in %s)", rules.Backlog, rules.BacklogAt))
-		}
-		fix = append(fix, fmt.Sprintf("set -b %d or more; and ask the administrators for -f 1, which logs a lost record", enoughBacklog))
+		fix = append(fix, "ask the administrators for -f 1, which logs a lost record")
+	}
+	if short := shortQueue(rules.Backlog, rules.BacklogAt); short != "" && len(found) > 0 {
+		found = append(found, short)
+		fix = append(fix, fmt.Sprintf("set -b %d or more", enoughBacklog))
 	}
 	if len(f.Audit.Halts) > 0 {
 		found = append(found, "halts the host: "+strings.Join(f.Audit.Halts, ", "))
@@ -57,4 +55,15 @@ func judgeAudit(f *facts.Facts, _ *Want) Result {
 		fix = append(fix, "reboot: the rules are locked ("+rules.Locked.Text+" in "+rules.Locked.At+")")
 	}
 	return Result{status, strings.Join(found, "\n"), "an audit log that containers cannot fill", strings.Join(fix, "; ")}
+}
+
+// shortQueue describes a queue that a burst of records fills: programs then wait, and records are lost.
+func shortQueue(records int, at string) string {
+	switch {
+	case records == 0:
+		return "no file sets the length of the queue (-b)"
+	case records < enoughBacklog:
+		return fmt.Sprintf("the queue has only %d records (-b in %s): when it is full, programs wait", records, at)
+	}
+	return ""
 }

@@ -41,7 +41,7 @@ func TestServerChecks(t *testing.T) {
 	controlPlane := Want{Roles: []Role{ControlPlane}}
 	flood := []auditrules.Rule{{At: "/f:1", Text: "-S execve"}}
 	audited := func(a facts.Audit, state string) *facts.Facts {
-		return &facts.Facts{Audit: a, Units: []facts.Unit{{Name: "auditd.service", State: state, Enabled: "enabled"}}}
+		return &facts.Facts{Audit: a, Units: []facts.Unit{{Name: "auditd.service", State: state, Enabled: map[bool]string{true: "enabled", false: "disabled"}[state == "active"]}}}
 	}
 	parameter := func(name, now, boot, file string) *facts.Facts {
 		return &facts.Facts{Sysctls: []facts.Sysctl{{Name: name, Value: now, Boot: boot, File: file}}}

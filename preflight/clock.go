@@ -18,6 +18,9 @@ func judgeSynchronized(f *facts.Facts, _ *Want) Result {
 		return Result{Fail, "the kernel's clock is not synchronized", "synchronized to the site's time servers",
 			"add the site's time servers and the line rtcsync, which sets the kernel's status, to /etc/chrony.conf; systemctl enable chronyd; systemctl restart chronyd; chronyc waitsync"}
 	}
+	if chronyd := f.Unit("chronyd.service"); chronyd.Active() && chronyd.Enabled == "disabled" {
+		return Result{Warn, "synchronized now, but the next boot does not start chronyd", "a time service that starts at every boot", "run systemctl enable chronyd"}
+	}
 	return pass("synchronized")
 }
 

@@ -1,10 +1,12 @@
 package preflight
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/facts"
 )
 
@@ -37,21 +39,42 @@ func CommonUUIDs() []string {
 
 var hostname = Check{
 	ID: "hostname", Title: "Host name is valid", Source: "kubeadm Hostname: DNS-1123",
-	Breaks: "The node is named after the host name. Static pods do not start under a name that Kubernetes rejects.",
-	Needs:  []string{"kernel"}, Run: judgeHostname,
+	Breaks: "The node is named after the host name. Static pods do not start under a name that Kubernetes rejects. With another name after a boot, the kubelet is another node.",
+	Needs:  []string{"kernel", "nextKernel", "bootHostname"}, Run: judgeHostname,
+}
+
+// nextHostname is the host name of the next boot, and its source; "" if neither a file nor the kernel
+// command line sets one. Before systemd 246 the parameter does not exist.
+func nextHostname(f *facts.Facts) (name, from string) {
+	cmdline, entry := f.NextCmdline()
+	if p := nextboot.Last(cmdline, "systemd.hostname"); p.Value != "" && (f.Systemd == 0 || f.Systemd >= 246) {
+		return p.Value, p.Text + " in " + entry
+	}
+	if f.Boot.Hostname.Name == "" {
+		return "", ""
+	}
+	return f.Boot.Hostname.Name, f.Boot.Hostname.String()
 }
 
 // nodeName matches a DNS-1123 subdomain. The kubelet converts the name to lower case.
 var nodeName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
 
-func judgeHostname(f *facts.Facts, _ *Want) Result {
+func judgeHostname(f *facts.Facts, w *Want) Result {
 	name := strings.ToLower(f.Host)
+	next, from := nextHostname(f)
 	want := "a DNS name of at most 63 characters: letters, digits, hyphens and dots"
 	switch {
 	case name == "localhost" || strings.HasPrefix(name, "localhost."):
 		return Result{Fail, f.Host, "a unique name", "run hostnamectl set-hostname NAME"}
 	case len(name) > 63 || !nodeName.MatchString(name):
 		return Result{Fail, f.Host, want, "run hostnamectl set-hostname NAME"}
+	case next != "" && strings.ToLower(next) != name && (w.NodeName == "" || w.NodeName == name):
+		// kubeadm fixes the kubelet's name only if it is not the host name.
+		fix := "run hostnamectl set-hostname " + name
+		if strings.HasPrefix(from, "systemd.hostname") {
+			fix = bootFix("systemd.hostname")
+		}
+		return Result{Fail, fmt.Sprintf("%s now, %s after the next boot (%s): the kubelet then registers as another node", f.Host, next, from), "the same name, now and after the next boot", fix}
 	case name != f.Host:
 		return Result{Warn, f.Host, name, "run hostnamectl set-hostname " + name + ": the kubelet names the node in lower case, and programs that compare the names find no node"}
 	default:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/cni"
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/facts"
 )
 
@@ -32,7 +33,23 @@ func TestNamesAndAddresses(t *testing.T) {
 	}
 	uses := Want{Ports: append(controlPlanePorts(), workerPorts()...), NodePorts: [][2]int{{30000, 32767}}, PortsFile: "/etc/sysctl.d/90-airgap-network.conf"}
 	calico := Want{Network: cni.Needs{Localhost: true}}
+	without6 := hosts(facts.HostsEntry{Address: "::1", Names: []string{"localhost"}})
+	without6.Kernel.Cmdline = "quiet ipv6.disable=1"
+	later := func(now, file, cmdline string) *facts.Facts {
+		f := named(now)
+		f.Boot.Hostname, f.Kernel.Cmdline = nextboot.Hostname{Name: file, Place: nextboot.Place{File: "/etc/hostname", Line: 1}}, cmdline
+		return f
+	}
 	runChecks(t, []checkTest{
+		{"the name of a template later", hostname, later("bank-01", "template", ""), Want{}, Fail,
+			"bank-01 now, template after the next boot (/etc/hostname line 1): the kubelet then registers as another node"},
+		{"the name of a template later, and the node's name is the host name", hostname, later("BANK-01", "template", ""), Want{NodeName: "bank-01"}, Fail, "template after the next boot"},
+		{"kubeadm fixes another name", hostname, later("bank-01", "template", ""), Want{NodeName: "node-7"}, Pass, "bank-01"},
+		{"the same name later", hostname, later("bank-01", "bank-01", ""), Want{}, Pass, "bank-01"},
+		{"no name later", hostname, later("bank-01", "", ""), Want{}, Pass, "bank-01"},
+		{"a name of the command line", hostname, later("bank-01", "template", "quiet systemd.hostname=bank-01"), Want{}, Pass, "bank-01"},
+		{"another name of the command line", hostname, later("bank-01", "bank-01", "systemd.hostname=x"), Want{}, Fail, "x after the next boot (systemd.hostname=x in the kernel command line)"},
+		{"a parameter that EL 8 ignores", hostname, oldSystemd(later("bank-01", "bank-01", "systemd.hostname=x")), Want{}, Pass, "bank-01"},
 		{"the default name", hostname, named("localhost.localdomain"), Want{}, Fail, "localhost.localdomain"},
 		{"an underscore", hostname, named("web_01"), Want{}, Fail, "web_01"},
 		{"upper case", hostname, named("BANK-01.example"), Want{}, Warn, "BANK-01"},
@@ -41,6 +58,7 @@ func TestNamesAndAddresses(t *testing.T) {
 		{"no file, with Calico", hostsFile, hosts(), calico, Fail, "no line for localhost"},
 		{"localhost elsewhere", hostsFile, hosts(facts.HostsEntry{Address: "127.0.0.1", Names: []string{"localhost"}}, facts.HostsEntry{Address: "10.0.0.1", Names: []string{"localhost"}}), Want{}, Fail,
 			"localhost is 10.0.0.1"},
+		{"localhost of IPv6 only, without IPv6", hostsFile, without6, Want{}, Fail, "localhost is only ::1, and IPv6 is off: ipv6.disable=1 in /proc/cmdline"},
 		{"localhost of IPv6 only", hostsFile, hosts(facts.HostsEntry{Address: "::1", Names: []string{"localhost6", "localhost"}}), calico, Pass, "no wrong"},
 		{"dnsmasq", resolvConf, resolv("", "127.0.0.1"), Want{}, Fail, "127.0.0.1 in /etc/resolv.conf"},
 		{"dnsmasq of IPv6", resolvConf, resolv("", "10.0.0.1", "::1"), Want{}, Fail, "::1"},

@@ -32,8 +32,11 @@ func judgeLeftovers(f *facts.Facts, w *Want) Result {
 	}
 	for _, name := range []string{"kubelet.service", "k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service",
 		"k0scontroller.service", "k0sworker.service", "microk8s.daemon-kubelite.service"} {
-		if f.Unit(name).Active() {
+		switch unit := f.Unit(name); {
+		case unit.Active():
 			blocking = append(blocking, name+" is active")
+		case unit.Later() && name != "kubelet.service": // an interrupted installation also leaves that one
+			blocking = append(blocking, "the next boot starts "+name)
 		}
 	}
 	want := "a host that has never been a node"

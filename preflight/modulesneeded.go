@@ -36,6 +36,9 @@ func judgeModules(f *facts.Facts, w *Want) Result {
 	if !next.same(now) {
 		next.report("at the next boot", "run grubby --set-default=/boot/vmlinuz-"+f.Kernel.Release+" to keep the running kernel", &found, &fix)
 	}
+	if f.Unit("systemd-modules-load.service").Enabled == "masked" {
+		found, fix = append(found, "systemd-modules-load.service is masked: the next boot loads no module of a file"), append(fix, "run systemctl unmask systemd-modules-load")
+	}
 	if len(found) > 0 {
 		return Result{Fail, strings.Join(found, "; "), "loaded, built in or loadable, now and at the next boot", strings.Join(slices.Compact(fix), "; ")}
 	}

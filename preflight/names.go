@@ -11,7 +11,7 @@ import (
 var hostsFile = Check{
 	ID: "hosts-file", Title: "/etc/hosts has the right addresses for the host name and localhost", Source: "airgap: a loopback address would be advertised; projectcalico/calico: probes of calico-node use localhost",
 	Breaks: "The node would advertise a loopback address, and no other host could reach it. Without a line for localhost, probes of Calico and of other pods on the host network fail.",
-	Needs:  []string{"hosts", "kernel"}, Run: judgeHosts,
+	Needs:  []string{"hosts", "kernel", "nextKernel"}, Run: judgeHosts,
 }
 
 func judgeHosts(f *facts.Facts, w *Want) Result {
@@ -37,7 +37,7 @@ func judgeHosts(f *facts.Facts, w *Want) Result {
 // judgeLocalhost: pods on the host network get a copy of /etc/hosts. Without a line, their programs
 // ask a name server for localhost.
 func judgeLocalhost(f *facts.Facts, w *Want) Result {
-	loopback := false
+	loopback, of4 := false, false
 	for _, e := range f.Hosts {
 		if !slices.Contains(e.Names, "localhost") {
 			continue
@@ -45,7 +45,10 @@ func judgeLocalhost(f *facts.Facts, w *Want) Result {
 		if !isLoopback(e.Address) {
 			return Result{Fail, "localhost is " + e.Address, "127.0.0.1", "remove localhost from the line of " + e.Address + " in /etc/hosts"}
 		}
-		loopback = true
+		loopback, of4 = true, of4 || !strings.Contains(e.Address, ":")
+	}
+	if off := ipv6Off(f); loopback && !of4 && off != "" {
+		return Result{Fail, "localhost is only ::1, and IPv6 is off: " + off, "127.0.0.1", "add the line 127.0.0.1 localhost to /etc/hosts"}
 	}
 	if !loopback {
 		r := Result{Warn, "/etc/hosts has no line for localhost", "127.0.0.1 localhost", "add the line 127.0.0.1 localhost to /etc/hosts"}

@@ -53,7 +53,12 @@ func TestAddressFromDHCP(t *testing.T) {
 		"EL 8, static":               {ifcfg, "BOOTPROTO=none\nIPADDR=10.0.0.11\nDEVICE=ens192\n", false, ""},
 		"EL 8, no device":            {ifcfg, "BOOTPROTO=dhcp\n", false, "line 1: BOOTPROTO=dhcp"},
 		"in memory":                  {"run/NetworkManager/system-connections/Wired connection 1.nmconnection", "[connection]\ninterface-name=ens192\n[ipv4]\nmethod=auto\n", true, "/run/NetworkManager/"},
-		"another program's":          {"etc/motd", "", true, "10.0.0.11 on ens192 expires"},
+		"added by hand": {connection, "[connection]\ninterface-name=ens192\n[ipv4]\nmethod=manual\naddress1=10.0.0.99/24,10.0.0.11\n", false,
+			"10.0.0.11 on ens192 is in no file, so a reboot removes it: /" + connection + " sets 10.0.0.99"},
+		"added by hand, EL 8":      {ifcfg, "BOOTPROTO=none\nIPADDR=10.0.0.99\nPREFIX=24\n", false, "/" + ifcfg + " sets 10.0.0.99"},
+		"an alias of EL 8":         {ifcfg + ":1", "DEVICE=ens192:1\nIPADDR=10.0.0.11\n", false, ""},
+		"another interface's file": {connection, "[connection]\ninterface-name=ens224\n[ipv4]\nmethod=manual\naddress1=10.1.0.9/24\n", false, ""},
+		"another program's":        {"etc/motd", "", true, "10.0.0.11 on ens192 expires"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := gatherFiles(t, map[string]string{tc.file: tc.text})

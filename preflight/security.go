@@ -13,11 +13,24 @@ var fapolicyd = Check{
 	Needs:  []string{"units"}, Run: judgeFapolicyd,
 }
 
+// nextBootStarts is the result for a service that is stopped during the installation, which therefore
+// does not configure it, and that the next boot starts.
+func (w *Want) nextBootStarts(unit, then, want string) Result {
+	status := Fail
+	if w.Managed { // an earlier run may have configured it
+		status = Warn
+	}
+	return Result{status, "stopped now, and the next boot starts it: " + then, want, "run systemctl start " + unit + ", then airgap preflight again; or run systemctl disable " + unit}
+}
+
 // judgeFapolicyd fails with NVIDIA's installer: fapolicyd does not trust the programs that it
 // unpacks and installs.
 func judgeFapolicyd(f *facts.Facts, w *Want) Result {
+	unit := f.Unit("fapolicyd.service")
 	switch {
-	case !f.Unit("fapolicyd.service").Active():
+	case unit.Later():
+		return w.nextBootStarts("fapolicyd", "it then blocks the runtime's programs", "running, so that install adds the runtime's programs to its trust list")
+	case !unit.Active():
 		return pass("not active")
 	case w.HasRole(GPU) && w.Installer:
 		return Result{Fail, "active, and the driver comes from NVIDIA's installer", "a driver from RPMs, which fapolicyd trusts",
@@ -34,20 +47,26 @@ var firewalld = Check{
 }
 
 func judgeFirewalld(f *facts.Facts, w *Want) Result {
-	denied := closedPorts(f, true)
+	unit, denied := f.Unit("firewalld.service"), closedPorts(f, true)
+	active := "active"
+	if unit.Later() {
+		active = "stopped now, and the next boot starts it"
+	}
 	switch {
-	case !f.Unit("firewalld.service").Active():
+	case !unit.Active() && !unit.Later():
 		return pass("not active")
 	case w.Network.FilterAlone:
-		return Result{Fail, "active", "no second manager of packet filter rules in addition to " + w.Network.Plugin + ", or the site's confirmation",
+		return Result{Fail, active, "no second manager of packet filter rules in addition to " + w.Network.Plugin + ", or the site's confirmation",
 			"keep firewalld on, and confirm it with preflight.checks.firewalld.severity: warn, so that install opens the ports; or set network.plugin: flannel"}
+	case w.FirewallLeft == nil && unit.Later():
+		return w.nextBootStarts("firewalld", "it then closes the cluster's ports", "running, so that install opens the ports")
 	case w.FirewallLeft == nil && len(denied) > 0:
 		return Result{Fail, "active, and a rule of firewalld comes before the ports that install opens:\n" + strings.Join(denied, "\n"), "no rule before the cluster's ports",
 			"find it with firewall-cmd --list-all-zones, --list-all-policies and --direct --get-all-rules; accept the ports before it, or limit it to other addresses"}
 	case w.FirewallLeft == nil:
 		return pass("active; install opens the cluster's ports")
 	default:
-		return Result{Warn, "active, and airgap.yaml does not let install change it", "open ports: " + strings.Join(w.FirewallLeft, "; "),
+		return Result{Warn, active + ", and airgap.yaml does not let install change it", "open ports: " + strings.Join(w.FirewallLeft, "; "),
 			"ask the firewall's administrators to open them; or set hostSettings.firewalld: open"}
 	}
 }

@@ -22,7 +22,7 @@ func judgeSegmentation(f *facts.Facts, _ *Want) Result {
 	var known []string
 	for _, a := range f.Agents.Known {
 		if a.Filters {
-			known = append(known, fmt.Sprintf("%s runs (%s)", a.Product, a.Seen))
+			known = append(known, a.String())
 		}
 	}
 	owners := unknownOwners(f)

@@ -67,6 +67,8 @@ func judgeOverrides(f *facts.Facts, w *Want) Result {
 		}
 	}
 	switch {
+	case w.SysctlFile != "" && f.Unit("systemd-sysctl.service").Enabled == "masked":
+		return Result{Fail, "systemd-sysctl.service is masked: the next boot sets no kernel parameter of a file", "a systemd-sysctl that starts at every boot", "run systemctl unmask systemd-sysctl"}
 	case len(lost) > 0:
 		return Result{Warn, strings.Join(lost, ", ") + " at every boot", "no file that overrides airgap's values", "remove these lines"}
 	case f.Tuned.LeavesSysctls && f.Tuned.Profile != "":

@@ -31,6 +31,7 @@ type Want struct {
 	ResolvConf        string // the kubelet's file with name servers in airgap.yaml; "" for the default
 	NoDNS             bool   // the site has no name server, and CoreDNS does not forward
 
+	NodeName       string // in airgap.yaml; "" for any
 	NodeAddress    string // IP address of the node; "" for any
 	Nodes          int    // number of nodes in the cluster
 	PodSubnet      string // CIDR; two with a comma for dual stack

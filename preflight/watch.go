@@ -13,7 +13,7 @@ type watchedCheck struct {
 func watchedChecks() []watchedCheck {
 	return []watchedCheck{
 		{swap, false}, {selinux, true}, {bootMounts, false}, {kernelModules, false}, {modulesLocked, false},
-		{cgroupVersion, true}, {cgroupControllers, false}, {memory, false}, {cpuCount, false}, {ipv6, false},
+		{cgroupVersion, true}, {cgroupControllers, false}, {memory, false}, {cpuCount, false}, {ipv6, false}, {hostname, false},
 	}
 }
 

@@ -70,6 +70,7 @@ func TestNextBootResults(t *testing.T) {
 			"-- fs/etc/selinux/config --\n# by an audit\nSELINUX=permissive\nSELINUXTYPE=targeted\n",
 			"selinux", "enforcing now, permissive after the next boot (/etc/selinux/config line 2)", "SELINUX=enforcing"},
 		{"module", "-- fs/etc/modprobe.d/cis.conf --\n\ninstall overlay /bin/false\n", "kernel-modules", `"install overlay" in /etc/modprobe.d/cis.conf line 2: overlay`, "modprobe.d"},
+		{"host name", "-- fs/etc/hostname --\n# of the image\ntemplate\n", "hostname", "bank-01 now, template after the next boot (/etc/hostname line 2)", "hostnamectl set-hostname bank-01"},
 		{"no answer", "-- denied/etc/fstab --\npermission denied\n", "swap", "permission denied", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -41,8 +41,10 @@ func addressFindings(n nodereport.HostNetwork) []Finding {
 func firewallFindings(f *nodereport.Firewall) []Finding {
 	const again = "run the same airgap install or airgap join again: it adds the openings"
 	switch {
-	case f == nil || !f.Running && !f.Opened:
+	case f == nil || !f.Running && !f.Opened && !f.Later:
 		return nil
+	case !f.Running && !f.Opened:
+		return []Finding{{Object: ", firewalld", Saw: "the next boot starts it, without airgap's openings", Want: "off, as at the installation", Fix: "systemctl disable firewalld; or systemctl start firewalld, and " + again}}
 	case !f.Running:
 		return []Finding{{Object: ", firewalld", Saw: "it does not run", Want: "running, as at the installation", Fix: "systemctl enable --now firewalld; journalctl -u firewalld"}}
 	case !f.Opened:

@@ -30,7 +30,7 @@ func (s Settings) network(ctx context.Context, m kubeadm.Machine) (*nodereport.H
 		if err != nil {
 			return nil, err
 		}
-		found.Firewall = &nodereport.Firewall{Running: state.Running, Opened: state.Opened, Missing: state.Missing}
+		found.Firewall = &nodereport.Firewall{Running: state.Running, Opened: state.Opened, Later: state.Later, Missing: state.Missing}
 	}
 	file, err := kubeletResolvConf(m)
 	if err != nil {

@@ -58,7 +58,7 @@ func (s Settings) bootWant() preflight.Want {
 	b := s.NextBoot
 	return preflight.Want{
 		Roles: s.roles(), KubernetesVersion: b.Kubernetes, AllowCgroupV1: b.CgroupV1, ProxyMode: b.ProxyMode, CRIO: s.crio(),
-		NodeAddress: s.Address, PodSubnet: b.PodSubnet, ServiceSubnet: b.ServiceSubnet, Network: b.Network, Site: preflight.Config{Checks: b.Checks},
+		NodeName: s.Node, NodeAddress: s.Address, PodSubnet: b.PodSubnet, ServiceSubnet: b.ServiceSubnet, Network: b.Network, Site: preflight.Config{Checks: b.Checks},
 	}
 }
 

@@ -47,6 +47,7 @@ func All() []scenario.Scenario {
 		{Name: "stick", Title: "a stick that is removed, power cuts during the copy and during a pull: the store opens and is complete", Run: emulated.StickPulled, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "sticks", Title: "bundles on FAT32 and exFAT: little overhead in bytes; one stick is removed", Run: emulated.Sticks, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "ownworker", Title: "an emulated worker: a clock that is wrong by hours or days, swap, a power cut, reset", Run: emulated.Worker, Needs: []scenario.Need{scenario.NeedEmulated}},
+		{Name: "nextboot", Title: "an emulated server with eleven traps of the next boot: preflight names each one before the reboot; etcd does not start without its volume", Run: emulated.NextBoot, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "cgroupv2", Title: "an emulated server, product defaults: reboot, different cgroup drivers, an upgrade with a power cut in the middle", Run: emulated.CgroupV2, Needs: []scenario.Need{scenario.NeedEmulated}},
 		{Name: "ownkernel", Title: "an emulated server, product defaults, a removed stick, a power cut", Run: emulated.Server, Needs: []scenario.Need{scenario.NeedEmulated}},
 	}

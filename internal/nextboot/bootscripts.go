@@ -23,7 +23,7 @@ type Command struct {
 }
 
 // bootScripts are the files of the site with commands that run at boot: rc.local, services and their
-// drop-ins, init scripts, rules of udev, and the tables of cron.
+// drop-ins, init scripts, rules of udev, scripts of NetworkManager and tuned, and the tables of cron.
 func bootScripts(fsys fs.FS) ([]string, error) {
 	files := []string{"etc/rc.d/rc.local"}
 	for _, dir := range []string{etcUnits, localUnits} {
@@ -44,15 +44,27 @@ func bootScripts(fsys fs.FS) ([]string, error) {
 			}
 		}
 	}
-	for _, dir := range []string{"etc/rc.d/init.d", "etc/udev/rules.d", "etc/cron.d"} {
+	for _, dir := range []string{"etc/rc.d/init.d", "etc/udev/rules.d", "etc/cron.d", "etc/cron.hourly", dispatcher, dispatcher + "/pre-up.d"} {
 		found, err := names(fsys, dir)
 		if err != nil {
 			return nil, err
 		}
 		files = append(files, prefixed(dir+"/", found)...)
 	}
+	for _, dir := range []string{"etc/tuned", "etc/tuned/profiles"} {
+		profiles, err := names(fsys, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range profiles {
+			files = append(files, dir+"/"+name+"/script.sh")
+		}
+	}
 	return append(files, "etc/crontab", "var/spool/cron/root"), nil
 }
+
+// dispatcher has the site's scripts that NetworkManager runs when an interface comes up.
+const dispatcher = "etc/NetworkManager/dispatcher.d"
 
 // setsUp matches commands that write kernel parameters, or rules of a packet filter that stop or remove
 // others.

@@ -14,6 +14,7 @@ import (
 type FirewallState struct {
 	Running bool
 	Opened  bool     // airgap has added openings
+	Later   bool     // it does not run, and the next boot starts it
 	Missing []string // "runtime, zone public: rich-rule=…"
 }
 
@@ -28,8 +29,15 @@ func ReadFirewall(ctx context.Context, m host.Machine, want Firewall) (FirewallS
 		return s, err
 	}
 	s.Opened = err == nil
-	if s.Running, err = m.UnitIs(ctx, "is-active", "firewalld"); err != nil || !s.Running || !s.Opened {
+	if s.Running, err = m.UnitIs(ctx, "is-active", "firewalld"); err != nil {
 		return s, err
+	}
+	if !s.Running {
+		s.Later, err = m.UnitIs(ctx, "is-enabled", "firewalld")
+		return s, err
+	}
+	if !s.Opened {
+		return s, nil
 	}
 	changes, err := firewalld{m, want}.pending(ctx)
 	for _, c := range changes {

@@ -38,7 +38,11 @@ func TestReadFirewall(t *testing.T) {
 		t.Errorf("without a zone: %d openings %q", len(s.Missing), s.Missing)
 	}
 	f.Answers["systemctl is-active"] = func(host.Cmd) ([]byte, error) { return nil, &host.CommandError{ExitCode: 3} }
-	if s := read(); s.Running || !s.Opened {
-		t.Errorf("stopped: %+v", s)
+	if s := read(); s.Running || !s.Opened || !s.Later {
+		t.Errorf("stopped, and enabled: %+v", s)
+	}
+	f.Answers["systemctl is-enabled"] = f.Answers["systemctl is-active"]
+	if s := read(); s.Running || s.Later {
+		t.Errorf("disabled: %+v", s)
 	}
 }

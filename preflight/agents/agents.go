@@ -3,6 +3,7 @@
 package agents
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,12 +20,21 @@ type Agents struct {
 	Modules []string `yaml:"modules,omitempty" json:"modules,omitempty"`
 }
 
-// Agent is a security agent that runs.
+// Agent is a security agent that runs, or that the next boot starts.
 type Agent struct {
 	Product string `yaml:"product" json:"product"`
 	Seen    string `yaml:"seen" json:"seen"` // "unit illumio-ven.service", "program tet-enforcer"
 	// Filters is true for agents that own the packet filter, and delete the rules of others.
 	Filters bool `yaml:"filters,omitempty" json:"filters,omitempty"`
+	// Later is true if it does not run now, and the next boot starts it.
+	Later bool `yaml:"later,omitempty" json:"later,omitempty"`
+}
+
+func (a Agent) String() string {
+	if a.Later {
+		return fmt.Sprintf("the next boot starts %s (%s)", a.Product, a.Seen)
+	}
+	return fmt.Sprintf("%s runs (%s)", a.Product, a.Seen)
 }
 
 // Watcher is a program with a fanotify group.
@@ -38,6 +48,7 @@ type Host struct {
 	Units    string // the output of systemctl list-units
 	Programs string // a name, as in /proc/PID/comm, on each line
 	Modules  string // /proc/modules
+	Enabled  string // the unit files that the next boot starts, one a line
 }
 
 // Find returns the agents of a host, without its watchers.
@@ -45,8 +56,13 @@ func Find(h Host) Agents {
 	modules := foreign(h.Modules)
 	var found Agents
 	for _, p := range append(filterAgents(), scanAgents()...) {
-		if seen := p.seen(h.Units, h.Programs, modules); seen != "" {
-			found.Known = append(found.Known, Agent{p.name, seen, p.chains != ""})
+		seen := p.seen(h.Units, h.Programs, modules)
+		later := seen == ""
+		if later {
+			seen = p.seen(h.Enabled, "", nil)
+		}
+		if seen != "" {
+			found.Known = append(found.Known, Agent{p.name, seen, p.chains != "", later})
 			modules = slices.DeleteFunc(modules, regexp.MustCompile(p.modules).MatchString)
 		}
 	}

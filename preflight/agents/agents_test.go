@@ -17,11 +17,13 @@ func TestFind(t *testing.T) {
 	}{
 		{"a clean host", Host{Units: "sshd.service loaded active running x\n", Programs: "sshd\nsystemd\n", Modules: "xfs 1 2 - Live 0x0\n"}, nil, nil},
 		{"units", Host{Units: "illumio-ven.service loaded active running x\ncsw-agent.service loaded active\n"},
-			[]Agent{{"Illumio VEN", "unit illumio-ven.service", true}, {"Cisco Secure Workload (Tetration)", "unit csw-agent.service", true}}, nil},
+			[]Agent{{"Illumio VEN", "unit illumio-ven.service", true, false}, {"Cisco Secure Workload (Tetration)", "unit csw-agent.service", true, false}}, nil},
 		{"programs", Host{Programs: "tet-enforcer\nfalcon-sensor\n"},
-			[]Agent{{"Cisco Secure Workload (Tetration)", "program tet-enforcer", true}, {"CrowdStrike Falcon", "program falcon-sensor", false}}, nil},
+			[]Agent{{"Cisco Secure Workload (Tetration)", "program tet-enforcer", true, false}, {"CrowdStrike Falcon", "program falcon-sensor", false, false}}, nil},
 		{"modules", Host{Modules: "falcon_lsm_serviceable 1 0 - Live 0x0 (PE)\nmystery 1 0 - Live 0x0 (OE)\nnvidia 1 0 - Live 0x0 (POE)\nsigned 1 0 - Live 0x0\n"},
-			[]Agent{{"CrowdStrike Falcon", "kernel module falcon_lsm_serviceable", false}}, []string{"mystery"}},
+			[]Agent{{"CrowdStrike Falcon", "kernel module falcon_lsm_serviceable", false, false}}, []string{"mystery"}},
+		{"stopped, and enabled", Host{Units: "sshd.service loaded active\n", Enabled: "sshd.service\nillumio-ven.service\n"}, []Agent{{"Illumio VEN", "unit illumio-ven.service", true, true}}, nil},
+		{"running, and enabled", Host{Units: "falcon-sensor.service loaded active\n", Enabled: "falcon-sensor.service\n"}, []Agent{{"CrowdStrike Falcon", "unit falcon-sensor.service", false, false}}, nil},
 		{"similar names", Host{Units: "console-getty.service\nmandb.service\nv4l.service\n", Programs: "pmdaproc\n(sd-pam)\n", Modules: ""}, nil, nil},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -46,7 +48,7 @@ func TestOwnerAndClass(t *testing.T) {
 func FuzzFind(f *testing.F) {
 	f.Add("a.service x\n", "pmd\n", "m 1 - (OE)\n")
 	f.Fuzz(func(t *testing.T, units, programs, modules string) {
-		if found := Find(Host{units, programs, modules}); len(found.Modules) > 100 {
+		if found := Find(Host{units, programs, modules, units}); len(found.Modules) > 100 {
 			t.Errorf("%d modules", len(found.Modules))
 		}
 	})

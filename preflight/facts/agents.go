@@ -15,14 +15,24 @@ func readAgents(ctx context.Context, r reader, f *Facts) error {
 	units, errUnits := r.output(ctx, "systemctl", "list-units", "--type=service", "--state=active", "--plain", "--no-legend", "--no-pager")
 	programs, errPrograms := r.output(ctx, "ps", "-e", "-o", "comm=")
 	watchers, errWatchers := r.watchers(ctx)
-	for _, err := range []error{errModules, errUnits, errPrograms, errWatchers} {
+	enabled, errEnabled := r.enabled()
+	for _, err := range []error{errModules, errUnits, errPrograms, errWatchers, errEnabled} {
 		if err != nil {
 			return err // reports show one cause
 		}
 	}
-	f.Agents = agents.Find(agents.Host{Units: units, Programs: programs, Modules: modules})
+	f.Agents = agents.Find(agents.Host{Units: units, Programs: programs, Modules: modules, Enabled: strings.Join(enabled, "\n")})
 	f.Agents.Watchers = watchers
 	return nil
+}
+
+// enabledUnits has the links to most services that start at boot.
+const enabledUnits = "etc/systemd/system/multi-user.target.wants"
+
+// enabled are the names of these services. A link to a unit that is gone starts nothing.
+func (r reader) enabled() ([]string, error) {
+	names, err := r.names(enabledUnits)
+	return slices.DeleteFunc(names, func(name string) bool { return !r.exists(enabledUnits + "/" + name) }), err
 }
 
 const maxWatchers = 50

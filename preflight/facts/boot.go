@@ -15,7 +15,9 @@ type Boot struct {
 	Swap    []nextboot.Swap  `yaml:"swap,omitempty" json:"swap,omitempty"`
 	Odd     []nextboot.Place `yaml:"odd,omitempty" json:"odd,omitempty"` // lines of fstab that nothing can read
 	SELinux nextboot.SELinux `yaml:"selinux" json:"selinux"`
-	Blocked []nextboot.Block `yaml:"blocked,omitempty" json:"blocked,omitempty"` // modules that a node may need
+	// Hostname is the name in /etc/hostname.
+	Hostname nextboot.Hostname `yaml:"hostname,omitempty" json:"hostname,omitzero"`
+	Blocked  []nextboot.Block  `yaml:"blocked,omitempty" json:"blocked,omitempty"` // modules that a node may need
 	// Modules are the states of the modules in the files of the entry's kernel.
 	Modules map[string]Module `yaml:"modules,omitempty" json:"modules,omitempty"`
 	// Commands are lines of the site's scripts that set kernel parameters or filter packets at boot.
@@ -24,6 +26,11 @@ type Boot struct {
 
 func readBootSwap(_ context.Context, r reader, f *Facts) (err error) {
 	f.Boot.Swap, f.Boot.Odd, err = nextboot.ReadSwaps(r.fs)
+	return err
+}
+
+func readBootHostname(_ context.Context, r reader, f *Facts) (err error) {
+	f.Boot.Hostname, err = nextboot.ReadHostname(r.fs)
 	return err
 }
 

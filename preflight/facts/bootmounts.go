@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/nextboot"
 )
 
 // BootMounts are the mounts of the next boot.
@@ -47,11 +49,11 @@ func readBootMounts(ctx context.Context, r reader, f *Facts) error {
 	if err != nil {
 		return err
 	}
-	for word := range strings.FieldsSeq(words) {
-		if value, is := strings.CutPrefix(word, "fstab="); is {
-			f.BootMounts.NoFstab = slices.Contains([]string{"0", "no", "n", "f", "false", "off"}, strings.ToLower(value))
-		}
+	// The boot loader's files may be readable for root only; then the command line of now stays.
+	if next, err := nextboot.ReadEntry(r.fs); err == nil && next.ID != "" {
+		words = next.Cmdline
 	}
+	f.BootMounts.NoFstab = nextboot.Last(words, "fstab").No()
 	hidden := map[string]bool{}
 	for i, dir := range unitDirs() {
 		units, odd, err := readMountUnits(r, dir)

@@ -21,6 +21,13 @@ type DHCP struct {
 	Static []string `yaml:"static,omitempty" json:"static,omitempty"`
 }
 
+// StaticLink has the addresses that a network configuration on disk sets, without DHCP.
+type StaticLink struct {
+	File      string   `yaml:"file" json:"file"`
+	Link      string   `yaml:"link,omitempty" json:"link,omitempty"` // "": any
+	Addresses []string `yaml:"addresses,flow" json:"addresses"`
+}
+
 // Directories of NetworkManager's connections, and of the files of network-scripts, which
 // NetworkManager reads up to EL 9.
 const (
@@ -49,8 +56,11 @@ func readDHCP(_ context.Context, r reader, f *Facts) error {
 		if err != nil {
 			return err
 		}
-		if d := parseDHCP(path.Base(file), lines); d.Line > 0 {
+		switch d := parseDHCP(path.Base(file), lines); {
+		case d.Line > 0:
 			f.DHCP = append(f.DHCP, d)
+		case len(d.Static) > 0:
+			f.Static = append(f.Static, StaticLink{"/" + file, d.Link, d.Static})
 		}
 	}
 	return nil
@@ -65,7 +75,7 @@ func isIfcfg(name string) bool {
 	return strings.HasPrefix(name, "ifcfg-") && name != "ifcfg-lo" && isConnection(name)
 }
 
-// parseDHCP returns the zero value if the file does not request an address.
+// parseDHCP returns no line if the file does not request an address.
 func parseDHCP(name string, lines []SourceLine) DHCP {
 	var d DHCP
 	section, isScript := "", strings.HasPrefix(name, "ifcfg-")
@@ -118,7 +128,26 @@ func (f *Facts) FromDHCP(l Link, address netip.Addr) string {
 	if expires {
 		return fmt.Sprintf("%s on %s expires: ip address shows it as dynamic", address, l.Name)
 	}
-	return ""
+	return byHand(f, l, address)
+}
+
+// byHand returns why an address that was added by hand is lost at a reboot: a file sets other addresses
+// of the interface, and no file has this one.
+func byHand(f *Facts, l Link, address netip.Addr) (lost string) {
+	for _, s := range f.Static {
+		if slices.Contains(s.Addresses, address.String()) {
+			return ""
+		}
+		if s.Link == l.Name && lost == "" {
+			lost = fmt.Sprintf("%s on %s is in no file, so a reboot removes it: %s sets %s", address, l.Name, s.File, strings.Join(s.Addresses, ", "))
+		}
+	}
+	for _, d := range f.DHCP {
+		if slices.Contains(d.Static, address.String()) {
+			return ""
+		}
+	}
+	return lost
 }
 
 // AddressOf returns the interface of this host with an address, and why the address may be another one after a reboot.

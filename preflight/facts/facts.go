@@ -67,6 +67,7 @@ type Facts struct {
 
 	Links        []Link           `yaml:"links" json:"links"`
 	DHCP         []DHCP           `yaml:"dhcp,omitempty" json:"dhcp,omitempty"`
+	Static       []StaticLink     `yaml:"static,omitempty" json:"static,omitempty"`
 	Routes       []Route          `yaml:"routes,omitempty" json:"routes,omitempty"`
 	Rules        []Rule           `yaml:"rules,omitempty" json:"rules,omitempty"`
 	VRFs         []string         `yaml:"vrfs,flow,omitempty" json:"vrfs,omitempty"`

@@ -60,7 +60,7 @@ func readFileScans(_ context.Context, r reader, f *Facts) error {
 // ScansBy returns what starts the program; "" if nothing does.
 func (f *Facts) ScansBy(program string, timers []string) string {
 	for _, name := range timers {
-		if f.Unit(name).Active() {
+		if unit := f.Unit(name); unit.Active() || unit.Later() {
 			return name
 		}
 	}

@@ -14,7 +14,7 @@ const NextBootLimit = 30 * time.Second
 // nextBootProbes are the facts about the next boot, and the present ones that they are compared with.
 func nextBootProbes() []probe {
 	names := []string{
-		"os", "kernel", "nextKernel", "modules", "bootModules", "blocked", "systemd", "swap", "bootSwap", "security", "bootSELinux", "cgroup",
+		"os", "kernel", "nextKernel", "modules", "bootModules", "blocked", "systemd", "swap", "bootSwap", "security", "bootSELinux", "bootHostname", "cgroup",
 		"cpus", "memory", "filesystems", "targets", "bootMounts", "sysctls", "tuned", "links",
 	}
 	list := slices.DeleteFunc(probes(), func(p probe) bool { return !slices.Contains(names, p.fact) })

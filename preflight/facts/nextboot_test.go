@@ -28,7 +28,7 @@ func TestGatherNextBoot(t *testing.T) {
 	require.Equal(t, all.Filesystems, f.Filesystems)
 	require.Equal(t, all.Cgroup, f.Cgroup)
 	require.Equal(t, all.Modules, f.Modules)
-	require.Len(t, nextBootProbes(), 21, "each name is the name of a probe")
+	require.Len(t, nextBootProbes(), 22, "each name is the name of a probe")
 	for _, command := range h.ran {
 		if strings.HasPrefix(command, "rpm ") {
 			require.True(t, strings.HasSuffix(command, " "+PolicyPackage), command)

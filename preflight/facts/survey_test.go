@@ -25,6 +25,10 @@ func TestSurveyScript(t *testing.T) {
 	if lines := bytes.Count(script, []byte("\n")); lines > 250 {
 		t.Errorf("the script has %d lines, at most 250 can be reviewed", lines)
 	}
+	// A machine that runs tests often has no user who has logged in, so that the facts do not show it.
+	if !bytes.Contains(script, []byte("whole "+loginUID+";")) {
+		t.Error("the script does not write who has logged in")
+	}
 	path := filepath.Join(t.TempDir(), "survey.sh")
 	if err := os.WriteFile(path, script, 0o600); err != nil {
 		t.Fatal(err)

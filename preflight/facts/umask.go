@@ -25,9 +25,16 @@ func dropInDirs(of string) []string {
 	return dirs
 }
 
+// groups are the slices and the unit types whose drop-ins also apply to the kubelet, the runtime or
+// the containers: system.slice has the services, kubepods.slice the pods, and each container is a scope.
+func groups() []string { return []string{"slice", "system.slice", "kubepods.slice", "scope"} }
+
 // serviceDropIns are all surveyed drop-in directories.
 func serviceDropIns() []string {
 	dirs := dropInDirs("service")
+	for _, group := range groups() {
+		dirs = append(dirs, dropInDirs(group)...)
+	}
 	for _, unit := range maskedUnits() {
 		dirs = append(dirs, dropInDirs(unit+".service")...)
 	}

@@ -56,6 +56,11 @@ func readUnitFiles(_ context.Context, r reader, f *Facts) error {
 			return err
 		}
 	}
+	for _, group := range groups() {
+		if err := f.addDropIns(r, group, dropInDirs(group)); err != nil {
+			return err
+		}
+	}
 	for _, path := range kubeletEnvironments() {
 		text, err := r.raw(path)
 		if err != nil {
@@ -126,6 +131,15 @@ func (f *Facts) SettingsOf(unit string) []unitfile.Placed {
 		return unitfile.Order(f.UnitFiles, "Service", unit)
 	}
 	return unitfile.Order(f.UnitFiles, "Service", "service", unit)
+}
+
+// SettingsOfGroup returns the settings of drop-ins for a unit type ("slice", "scope") and for a unit of
+// it, which may be "". Older versions of systemd do not read the drop-ins for a type.
+func SettingsOfGroup(f *Facts, section, kind, unit string) []unitfile.Placed {
+	if f.Systemd != 0 && f.Systemd < serviceDropInsFrom {
+		return unitfile.Order(f.UnitFiles, section, unit)
+	}
+	return unitfile.Order(f.UnitFiles, section, kind, unit)
 }
 
 // confDirs are the directories of drop-ins for a file in /etc/systemd: "system.conf".

@@ -1,10 +1,14 @@
 package facts
 
 import (
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/stretchr/testify/require"
 
 	"airgap.dev/airgap/preflight/unitfile"
 )
@@ -53,4 +57,17 @@ func TestUnitFiles(t *testing.T) {
 	if u := f.UnitFiles[0]; len(u.Settings)+u.LeftOut != 2000 || u.LeftOut == 0 || len(u.Settings[1].Value) > 500 {
 		t.Errorf("a long file: %d settings, %d left out", len(u.Settings), u.LeftOut)
 	}
+}
+
+// TestEnabledUnits: a link that an uninstalled agent has left starts nothing.
+func TestEnabledUnits(t *testing.T) {
+	root := t.TempDir()
+	wants := filepath.Join(root, enabledUnits)
+	require.NoError(t, os.MkdirAll(wants, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(root, "falcon-sensor.service"), nil, 0o600))
+	require.NoError(t, os.Symlink("../../../../falcon-sensor.service", filepath.Join(wants, "falcon-sensor.service")))
+	require.NoError(t, os.Symlink("/nowhere/mdatp.service", filepath.Join(wants, "mdatp.service")))
+	names, err := reader{fs: os.DirFS(root)}.enabled()
+	require.NoError(t, err)
+	require.Equal(t, []string{"falcon-sensor.service"}, names)
 }

@@ -17,11 +17,18 @@ func (u Unit) Active() bool {
 	return u.State == "active" || u.State == "activating" || u.State == "reloading"
 }
 
+// Later reports whether the unit does not run now, and the next boot starts it.
+// A mask in /run is lost at the boot.
+func (u Unit) Later() bool {
+	return !u.Active() && (u.Enabled == "enabled" || u.Enabled == "masked-runtime")
+}
+
 // surveyedUnits are units of hardening, virus scanners, the network, container runtimes and clusters.
 func surveyedUnits() []string {
 	return append(append(Scanners(), RuleServices()...), "audit-rules.service", "firewalld.service", "fapolicyd.service", "NetworkManager.service", "systemd-resolved.service",
 		"nm-cloud-setup.service", "nm-cloud-setup.timer", "chronyd.service", "auditd.service", "multipathd.service", "iscsid.service", "iscsid.socket",
 		"usbguard.service", "aidecheck.timer", "aide.timer", "dailyaidecheck.timer", "mlocate-updatedb.timer", "plocate-updatedb.timer", "updatedb.timer",
+		"systemd-sysctl.service", "systemd-modules-load.service",
 		"containerd.service", "docker.service", "crio.service", "cri-docker.service", "podman.service",
 		"kubelet.service", "etcd.service", "k3s.service", "k3s-agent.service",
 		"rke2-server.service", "rke2-agent.service", "k0scontroller.service", "k0sworker.service",

@@ -24,8 +24,16 @@ type Restriction struct {
 
 // Restrictions returns the effective settings among all that restrict such a service.
 func Restrictions(all []Placed) []Restriction {
+	return restrictions(all, append(demands(), limits(stopped, false)...))
+}
+
+// GroupRestrictions returns the effective settings that restrict the programs in a slice, or the
+// containers in scopes.
+func GroupRestrictions(all []Placed) []Restriction { return restrictions(all, limits(ended, true)) }
+
+func restrictions(all []Placed, demands []demand) []Restriction {
 	var found []Restriction
-	for _, d := range demands() {
+	for _, d := range demands {
 		for key := range strings.FieldsSeq(d.keys) {
 			if last := Last(all, key); last.Key != "" && d.breaks(last.Value) {
 				found = append(found, Restriction{last, d.why, d.severe})
@@ -57,10 +65,27 @@ func noFamilies(value string) bool {
 }
 
 const (
-	ownMounts = "the unit gets its own mounts: volumes and containers do not see each other's mounts"
-	inherited = "every container inherits it"
-	fewer     = "the node runs fewer pods"
+	ownMounts   = "the unit gets its own mounts: volumes and containers do not see each other's mounts"
+	inherited   = "every container inherits it"
+	fewer       = "the node runs fewer pods"
+	stopped     = "systemd stops the unit after this time"
+	onTheseCPUs = "the kubelet, the runtime and the programs that they start run on these CPUs only"
+	ended       = "systemd ends the containers after this time"
 )
+
+// limits are the settings of resource control (systemd.resource-control(5)), which slices and scopes
+// also have.
+func limits(after string, severe bool) []demand {
+	limited := func(v string) bool { return v != "" && v != "infinity" }
+	return []demand{
+		{"IPAddressDeny RestrictNetworkInterfaces", given, true, "the unit cannot reach the hosts"},
+		{"DevicePolicy", func(v string) bool { return v == "strict" || v == "closed" }, true, "the unit cannot open devices"},
+		{"TasksMax", lowLimit(4096), false, fewer},
+		{"MemoryMax MemoryHigh MemoryLimit CPUQuota", limited, false, fewer},
+		{"AllowedCPUs AllowedMemoryNodes", given, false, onTheseCPUs},
+		{"RuntimeMaxSec", func(v string) bool { return limited(v) && v != "0" }, severe, after},
+	}
+}
 
 // demands are the settings that break the kubelet or the runtime (systemd.exec(5), and
 // systemd.resource-control(5)).
@@ -76,21 +101,19 @@ func demands() []demand {
 		{"RestrictRealtime LockPersonality", notOff, false, inherited},
 		{"SystemCallArchitectures", given, false, inherited},
 		{"PrivateNetwork", notOff, true, "the unit has no network"},
-		{"IPAddressDeny RestrictNetworkInterfaces", given, true, "the unit cannot reach the hosts"},
-		{"DevicePolicy", func(v string) bool { return v == "strict" || v == "closed" }, true, "the unit cannot open devices"},
 		{"User", func(v string) bool { return v != "" && v != "root" && v != "0" }, true, "the unit needs root"},
 		{"LimitNOFILE", lowLimit(65536), false, fewer},
-		{"LimitNPROC TasksMax", lowLimit(4096), false, fewer},
-		{"MemoryMax MemoryHigh MemoryLimit CPUQuota LimitFSIZE LimitAS LimitDATA", func(v string) bool { return v != "" && v != "infinity" }, false, fewer},
+		{"LimitNPROC", lowLimit(4096), false, fewer},
+		{"LimitFSIZE LimitAS LimitDATA", func(v string) bool { return v != "" && v != "infinity" }, false, fewer},
 		{"DefaultTasksMax DefaultLimitNPROC", lowLimit(4096), false, fewer},
-		{"CPUAffinity NUMAMask AllowedCPUs AllowedMemoryNodes", given, false, "the kubelet, the runtime and the programs that they start run on these CPUs only"},
+		{"CPUAffinity NUMAMask", given, false, onTheseCPUs},
 	}
 }
 
 // RestrictionKeys are the keys of Restrictions.
 func RestrictionKeys() []string {
 	var keys []string
-	for _, d := range demands() {
+	for _, d := range append(demands(), limits(stopped, false)...) {
 		keys = append(keys, strings.Fields(d.keys)...)
 	}
 	return keys

@@ -98,7 +98,7 @@ func full() Report {
 		Cgroup:    &Cgroup{2, "cgroupfs", "systemd", "cgroupfs", "systemd", []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
 		ProxyMode: "nftables",
 		Network: &HostNetwork{
-			Address: "10.0.0.21", Link: "ens192", DHCP: "10.0.0.21 on ens192 expires", Firewall: &Firewall{Running: true, Opened: true, Missing: []string{"runtime, zone public: x"}},
+			Address: "10.0.0.21", Link: "ens192", DHCP: "10.0.0.21 on ens192 expires", Firewall: &Firewall{Running: true, Opened: true, Later: true, Missing: []string{"runtime, zone public: x"}},
 			NameServers: []string{"10.0.0.1"}, DNSPods: []DNSPod{{Name: "coredns-1", NameServers: []string{"10.0.0.2"}}},
 		},
 		HostLinks:    fullLinks(),

@@ -125,7 +125,8 @@ type HostNetwork struct {
 // Firewall is firewalld with the openings of airgap.
 type Firewall struct {
 	Running bool `json:"running"`
-	Opened  bool `json:"opened"` // airgap has added openings: it ran at the installation
+	Opened  bool `json:"opened"`          // airgap has added openings: it ran at the installation
+	Later   bool `json:"later,omitempty"` // it does not run, and the next boot starts it
 	// Missing has the openings that firewalld does not have, with the view, the zone and the opening.
 	Missing []string `json:"missing,omitempty"`
 }

@@ -74,14 +74,22 @@ func slowlyVerified(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	return err
 }
 
-// rebooted shuts the server down cleanly and starts it again.
+// rebooted restarts the server, which must then be healthy.
 func rebooted(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	if err := restarted(ctx, e, m); err != nil {
+		return err
+	}
+	return slowlyVerified(ctx, e, m)
+}
+
+// restarted shuts the server down cleanly and starts it again.
+func restarted(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 	if err := e.Script(ctx, m, "systemd-run --quiet --on-active=1 systemctl poweroff"); err != nil {
 		return err
 	}
 	for began := time.Now(); time.Since(began) < 3*time.Minute; time.Sleep(time.Second) {
 		if m.Exec(ctx, lab.Cmd{Args: []string{"true"}}) != nil {
-			return errors.Join(m.Kill(ctx), m.Start(ctx), slowlyVerified(ctx, e, m))
+			return errors.Join(m.Kill(ctx), m.Start(ctx))
 		}
 	}
 	return errors.New("wait for the shutdown: the server still runs after 3 minutes")
