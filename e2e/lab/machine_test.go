@@ -252,7 +252,7 @@ func testEmptyStick(t *testing.T, m Machine) {
 	}
 }
 
-// testBond runs the test of rule host-links with real interfaces on an emulated machine, whose kernel has bonds.
+// testBond runs the test of rule host-links with real interfaces on an emulated machine: its kernel has bonds.
 func testBond(t *testing.T, m Machine) {
 	ctx, program := t.Context(), filepath.Join(t.TempDir(), "hostlinks.test")
 	build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-o", program, "./verify/hostlinks")
