@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -30,7 +30,6 @@ const hosts = 8
 // cluster is a network between nodes with a data-plane pod on each. The API server is real, but
 // nothing else of Kubernetes runs: the pods use the network of their node.
 type cluster struct {
-	dir    string
 	probe  string // program of the pods
 	racks  *lab.Racks
 	etcd   *apiserver.Etcd
@@ -43,7 +42,7 @@ type cluster struct {
 
 // start starts the cluster. bin has the lab's programs.
 func start(ctx context.Context, probe, bin, dir string) (_ *cluster, err error) {
-	c := &cluster{dir: dir, probe: probe}
+	c := &cluster{probe: probe}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("start a cluster: %w", err), c.end())
@@ -131,9 +130,9 @@ func podOn(node string) string { return name + "-" + node }
 
 // createServices gives each node the rules of kube-proxy and the names of CoreDNS.
 func (c *cluster) createServices(ctx context.Context) error {
-	var ends string
+	var ends []string
 	for i := range hosts {
-		ends += fmt.Sprintf("%d : $%s, ", i, lab.Node(i+1))
+		ends = append(ends, fmt.Sprintf("%d : $%s", i, lab.Node(i+1)))
 	}
 	rules := fmt.Sprintf(`table ip proxy {
 	chain services {
@@ -149,7 +148,7 @@ func (c *cluster) createServices(ctx context.Context) error {
 		jump services
 	}
 }
-`, c.service, hosts, ends, podPort, c.nodePort, podPort)
+`, c.service, hosts, strings.Join(ends, ", "), podPort, c.nodePort, podPort)
 	for i := 1; i <= hosts; i++ {
 		node := lab.Node(i)
 		if err := errors.Join(c.racks.NFT(ctx, node, rules),
@@ -174,6 +173,3 @@ func (c *cluster) runPods(ctx context.Context) error {
 
 // kubeconfig returns the file of a user who runs airgap verify.
 func (c *cluster) kubeconfig() (string, error) { return c.server.Kubeconfig(apiserver.Audited) }
-
-// logOf is the file with a pod's output.
-func (c *cluster) logOf(node string) string { return filepath.Join(c.dir, node+".log") }
