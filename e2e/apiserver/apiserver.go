@@ -105,16 +105,20 @@ func (s *Server) End() { s.process.end() }
 func (s *Server) Client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(&rest.Config{
 		Host: "https://" + s.addr, BearerToken: Admin, QPS: -1,
-		TLSClientConfig: rest.TLSClientConfig{CAFile: s.ca()},
+		TLSClientConfig: rest.TLSClientConfig{CAFile: s.CA()},
 	})
 }
 
-func (s *Server) ca() string { return filepath.Join(s.dir, "pki", "apiserver.crt") }
+// Addr is the server's ADDRESS:PORT.
+func (s *Server) Addr() string { return s.addr }
+
+// CA is the file with the server's CA.
+func (s *Server) CA() string { return filepath.Join(s.dir, "pki", "apiserver.crt") }
 
 func (s *Server) ready(ctx context.Context) error {
 	// The server writes this file when it starts. client-go would keep the empty pool of an
 	// empty file for later connections.
-	authority, err := os.ReadFile(s.ca())
+	authority, err := os.ReadFile(s.CA())
 	if err != nil {
 		return err
 	}

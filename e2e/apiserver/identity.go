@@ -47,7 +47,7 @@ func writeIdentity(dir string) error {
 func (s *Server) Kubeconfig(user string) (string, error) {
 	const name = "bench"
 	config := clientcmdapi.NewConfig()
-	config.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + s.addr, CertificateAuthority: s.ca()}
+	config.Clusters[name] = &clientcmdapi.Cluster{Server: "https://" + s.addr, CertificateAuthority: s.CA()}
 	config.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: user}
 	config.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: user}
 	config.CurrentContext = name

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"time"
 )
@@ -26,16 +27,23 @@ func start(log, program string, args ...string) (*process, error) {
 	defer out.Close()
 	cmd := exec.Command(program, args...) // without a context: end kills it
 	cmd.Stdout, cmd.Stderr = out, out
-	// Kill the program also when the measurement itself is killed.
+	// Kill the program also when the measurement itself is killed. The kernel kills it when the thread ends that
+	// started it, so this thread waits.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	p := &process{cmd: cmd, log: log, exited: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.exited)
+		err := cmd.Start()
+		if started <- err; err == nil {
+			_ = cmd.Wait() // killed by end, or its log has the error
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("%w: run make lab, which builds it", err)
 	}
-	p := &process{cmd: cmd, log: log, exited: make(chan struct{})}
-	go func() {
-		defer close(p.exited)
-		_ = cmd.Wait() // killed by end, or its log has the error
-	}()
 	return p, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -33,6 +34,7 @@ func TestMachines(t *testing.T) {
 			t.Run(string(kinds[i])+"/"+tc.name, func(t *testing.T) { tc.run(t, m) })
 		}
 	}
+	t.Run("bond", func(t *testing.T) { testBond(t, l.Machines[1]) })
 	t.Run("stick removed during a read", func(t *testing.T) { testStickRemovedDuringRead(t, l.Machines[1]) })
 	t.Run("logs", func(t *testing.T) { testLogs(t, l) })
 }
@@ -247,5 +249,28 @@ func testEmptyStick(t *testing.T, m Machine) {
 		if err := m.PullStick(ctx); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// testBond runs the test of rule host-links with real interfaces on an emulated machine: its kernel has bonds.
+func testBond(t *testing.T, m Machine) {
+	ctx, program := t.Context(), filepath.Join(t.TempDir(), "hostlinks.test")
+	build := exec.CommandContext(ctx, "go", "test", "-c", "-ldflags=-s -w", "-o", program, "./verify/hostlinks")
+	build.Dir, build.Env = "../..", append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	f, err := os.Open(program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	const there = "/root/hostlinks.test"
+	if err := PutFile(ctx, m, there, 0o700, f); err != nil {
+		t.Fatal(err)
+	}
+	out, err := Output(ctx, m, there, "-test.run=^TestRealLinks$", "-test.v")
+	if err != nil || !strings.Contains(out, "--- PASS: TestInside/a_bond ") {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

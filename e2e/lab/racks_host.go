@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -61,13 +62,17 @@ func (r *Racks) command(ctx context.Context, name string, args ...string) *exec.
 
 // Beside runs a program in a namespace until Close.
 func (r *Racks) Beside(name string, args ...string) error {
-	cmd := exec.Command("nsenter", append([]string{"--net=" + nsPath(r.space(name)), "sh", "-c", untilThePipeEnds, "sh"}, r.named(args)...)...)
+	return r.start(exec.Command("nsenter", append([]string{"--net=" + nsPath(r.space(name)), "sh", "-c", untilThePipeEnds, "sh"}, r.named(args)...)...))
+}
+
+// start starts a program that ends with its standard input, at the latest with Close.
+func (r *Racks) start(cmd *exec.Cmd) error {
 	pipe, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return fmt.Errorf("run %s: %w", args[0], err)
+		return fmt.Errorf("run %s: %w", strings.Join(cmd.Args, " "), err)
 	}
 	r.ends = append(r.ends, func() error {
 		err := pipe.Close()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html"
 	"regexp"
-	"slices"
 	"strings"
 
 	"airgap.dev/airgap/e2e/lab"
@@ -67,13 +66,20 @@ func way(sender, receiver int) string {
 // everywhere is the place of a fault on all ways.
 const everywhere = "between all hosts"
 
-// missing returns the findings that the measurement does not contain.
-func (f Fault) missing(m *lab.Measurement) []Finding {
-	return slices.DeleteFunc(slices.Clone(f.Says), func(want Finding) bool { return want.in(m) })
+// missing returns the findings that the measurement does not contain, and named the lines of the others.
+func (f Fault) missing(m *lab.Measurement) (missing []Finding, named []string) {
+	for _, want := range f.Says {
+		if line, is := want.in(m); is {
+			named = append(named, line)
+		} else {
+			missing = append(missing, want)
+		}
+	}
+	return missing, named
 }
 
-// in reports whether the measurement contains the finding.
-func (f Finding) in(m *lab.Measurement) bool {
+// in returns the line with the finding, if the measurement contains it.
+func (f Finding) in(m *lab.Measurement) (string, bool) {
 	what, where := regexp.MustCompile("(?i)"+f.What), regexp.MustCompile(f.Where)
 	for _, r := range m.Results {
 		if !f.has(r.Status) {
@@ -84,12 +90,14 @@ func (f Finding) in(m *lab.Measurement) bool {
 				continue
 			}
 			if f.Status == notes || f.Owner == anyOwner || f.onPage(m, what) == (f.Owner == "network" || f.Owner == "balancer") {
-				return true
+				return lineOf(r, line), true
 			}
 		}
 	}
-	return false
+	return "", false
 }
+
+func lineOf(r lab.Result, line string) string { return r.Status + " " + r.ID + ": " + line }
 
 // has reports whether the finding may have the status of a check.
 func (f Finding) has(status string) bool {
@@ -119,7 +127,7 @@ func said(m *lab.Measurement) []string {
 			continue
 		}
 		for line := range strings.SplitSeq(r.Found, "\n") {
-			all = append(all, r.Status+" "+r.ID+": "+line)
+			all = append(all, lineOf(r, line))
 		}
 	}
 	return all

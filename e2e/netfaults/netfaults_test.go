@@ -80,8 +80,8 @@ func TestFinding(t *testing.T) {
 		{Finding{Status: stops, Owner: "network", What: `TCP 6443`}.from(2, 1), false},
 		{Finding{Status: stops, Owner: "network", What: `TCP 10250.*hosts`}.from(2, 3), false},
 	} {
-		if got := c.want.in(m); got != c.named {
-			t.Errorf("%+v: got %v, want %v", c.want, got, c.named)
+		if line, got := c.want.in(m); got != c.named || got != (line != "") {
+			t.Errorf("%+v: got %v %q, want %v", c.want, got, line, c.named)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"airgap.dev/airgap/e2e/faulttable"
 	"airgap.dev/airgap/e2e/lab"
 )
 
@@ -81,10 +82,11 @@ func (f Fault) play(ctx context.Context, program, dir string) (m *lab.Measuremen
 	return r.Measure(ctx, program)
 }
 
-// report writes a row of the table: the fault, and the words of the measurement.
+// report writes a row of the table: the fault, and the words of the measurement. Those that name the
+// fault have a plus.
 func (f Fault) report(log io.Writer, m *lab.Measurement, err error) error {
 	var took time.Duration
-	var words []string
+	var words, named []string
 	if m != nil {
 		took, words = m.Took, said(m)
 	}
@@ -93,20 +95,18 @@ func (f Fault) report(log io.Writer, m *lab.Measurement, err error) error {
 	case len(f.Says) == 0 && len(words) > 0:
 		err = errors.New("a network without a fault has findings")
 	default:
-		for _, want := range f.missing(m) {
+		var missing []Finding
+		missing, named = f.missing(m)
+		for _, want := range missing {
 			err = errors.Join(err, fmt.Errorf("no finding %q %q of the team %q with the status %s", want.What, want.Where, want.Owner, want.Status))
 		}
 	}
-	state := "right"
 	if err != nil {
-		state, err = "WRONG", fmt.Errorf("network %q: %w", f.Name, err)
+		err = fmt.Errorf("network %q: %w", f.Name, err)
 	}
-	fmt.Fprintf(log, "%s  %5.1f s  %s\n", state, took.Seconds(), f.Name)
-	for _, line := range words {
-		fmt.Fprintf(log, "               | %s\n", line)
-	}
-	if err != nil {
-		fmt.Fprintf(log, "               ! %s\n", strings.ReplaceAll(err.Error(), "\n", "\n               ! "))
-	}
+	faulttable.WriteRow(log, faulttable.Row{
+		Name: f.Name, Right: err == nil, Took: took, Named: named,
+		Others: slices.DeleteFunc(words, func(line string) bool { return slices.Contains(named, line) }),
+	}, err)
 	return err
 }

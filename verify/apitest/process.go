@@ -3,6 +3,7 @@ package apitest
 import (
 	"os"
 	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 )
@@ -22,16 +23,23 @@ func start(t testing.TB, log, program string, args ...string) *process {
 	defer out.Close()
 	cmd := exec.Command(program, args...)
 	cmd.Stdout, cmd.Stderr = out, out
-	// The program also ends if the test binary is killed.
+	// The program also ends if the test binary is killed. The kernel kills it when the thread ends that started it,
+	// so this thread waits.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := cmd.Start(); err != nil {
+	p := &process{cmd: cmd, exited: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.exited)
+		err := cmd.Start()
+		if started <- err; err == nil {
+			_ = cmd.Wait() // ended by end, or its log has the reason
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
-	p := &process{cmd: cmd, exited: make(chan struct{})}
-	go func() {
-		defer close(p.exited)
-		_ = cmd.Wait() // ended by end, or its log has the reason
-	}()
 	return p
 }
 

@@ -98,7 +98,7 @@ func plainText(err error) string {
 	switch {
 	case isDNS && unknown.IsNotFound:
 		return "no such name"
-	case errors.Is(err, context.DeadlineExceeded), isNet && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), isNet && timeout.Timeout(), errors.Is(err, net.ErrClosed): // closed by the end of the call during a write
 		return noReply
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused"

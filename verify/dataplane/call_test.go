@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -265,8 +266,13 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// TestPlainText converts errors of the resolver, which keeps only their text.
+// TestPlainText converts errors of the resolver, which keeps only their text, and of a write that the end of the
+// call interrupts.
 func TestPlainText(t *testing.T) {
+	closed := &url.Error{Op: "Post", URL: "http://10.244.0.3:8080/echo", Err: &net.OpError{Op: "write", Net: "tcp", Err: net.ErrClosed}}
+	if got := plainText(closed); got != noReply {
+		t.Errorf("%v: got %q", closed, got)
+	}
 	for want, err := range map[string]error{
 		"no such name":       &net.DNSError{Err: "no such host", Name: "x", IsNotFound: true},
 		"no answer":          &net.DNSError{Err: "i/o timeout", Name: "x", IsTimeout: true},

@@ -92,7 +92,30 @@ func TestInside(t *testing.T) {
 		require.Len(t, found, 1)
 		require.Contains(t, found[0].Saw, "(INVALID)")
 	})
+	t.Run("half duplex", func(t *testing.T) {
+		newCard(t, "half0", 1000, halfDuplex)
+		run(t, "ip address add 10.95.0.1/24 dev half0; ip link set half0 up")
+		wantOne(t, judge(look(t, "10.95.0.1", func() {})), "Node w1, half0", "1000 Mbit/s, half duplex", "network team")
+	})
+	t.Run("packets that are not sent", func(t *testing.T) {
+		newCard(t, "full0", 10000, fullDuplex)
+		run(t, "ip address add 10.95.2.1/24 dev full0; ip link set full0 txqueuelen 10 up")
+		found := judge(look(t, "10.95.2.1", func() { broadcast(t, "10.95.2.255:9", 400) }))
+		require.Len(t, found, 1)
+		require.Contains(t, found[0].Saw, "packets that could not be sent: ")
+	})
 	t.Run("a bond", func(t *testing.T) { realBond(t, peer) })
+}
+
+// broadcast sends packets to a card, which never sends them: nobody reads them.
+func broadcast(t *testing.T, to string, n int) {
+	t.Helper()
+	c, err := net.Dial("udp4", to)
+	require.NoError(t, err)
+	defer c.Close()
+	for range n {
+		_, _ = c.Write([]byte("x")) // the queue of the card is full
+	}
 }
 
 // sendInvalid sends TCP headers without content to this host.
@@ -107,18 +130,24 @@ func sendInvalid(t *testing.T, n int) {
 	}
 }
 
-// realBond takes down one of two members.
+// realBond takes down one of two members, and replaces the other by a slower one.
 func realBond(t *testing.T, peer string) {
-	if out, err := exec.Command("ip", "link", "add", "bond0", "type", "bond", "mode", "active-backup", "miimon", "50").CombinedOutput(); err != nil {
+	if out, err := exec.Command("ip", "link", "add", "bond0", "type", "bond", "mode", "balance-xor", "miimon", "50").CombinedOutput(); err != nil {
 		t.Skipf("this kernel has no bonds: %s", strings.TrimSpace(string(out)))
 	}
 	for i := range 2 {
 		run(t, "ip link add m%[1]d type veth peer name n%[1]d netns %[2]s; ip -n %[2]s link set n%[1]d up; ip link set m%[1]d master bond0", i, peer)
 	}
 	run(t, "ip address add 10.96.0.1/24 dev bond0; ip link set bond0 up; sleep 0.5")
-	require.Empty(t, judge(look(t, "10.96.0.1", func() {})))
+	full := look(t, "10.96.0.1", func() {})
+	require.Len(t, full.Bonds, 1)
+	require.Equal(t, bond{Name: "bond0", Mode: "balance-xor", Members: []member{{Name: "m0", Up: true}, {Name: "m1", Up: true}}}, full.Bonds[0])
+	require.Len(t, full.Interfaces, 2)
+	require.Empty(t, judge(full))
 	run(t, "ip -n %s link set n1 down; sleep 0.5", peer)
-	found := judge(look(t, "10.96.0.1", func() {}))
-	require.Len(t, found, 1)
-	require.Equal(t, "member m1 is down: 1 of 2 members work, so the next failure stops the network of the node", found[0].Saw)
+	wantOne(t, judge(look(t, "10.96.0.1", func() {})), "Node w1, bond0", "member m1 is down: 1 of 2 members work, so the next failure stops the network of the node", "network team")
+
+	newCard(t, "slow0", 1000, fullDuplex)
+	run(t, "ip link set m1 nomaster; ip link set slow0 master bond0; sleep 0.5")
+	wantOne(t, judge(look(t, "10.96.0.1", func() {})), "Node w1, bond0", "member slow0 has 1000 Mbit/s, m0 has 10000 Mbit/s", "network team")
 }

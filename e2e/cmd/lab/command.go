@@ -22,7 +22,7 @@ func command() *cobra.Command {
 		SilenceErrors: true,
 	}
 	run := cmd.PersistentFlags().String("run", "hand", "name of the lab")
-	cmd.AddCommand(upCommand(run), execCommand(run), shellCommand(run), stickCommand(run), powerCommand(run), logsCommand(run), downCommand(run), rootCommand(), prepareCommand(), runCommand(), demoCommand(), benchCommand(), informersCommand(), netfaultsCommand())
+	cmd.AddCommand(upCommand(run), execCommand(run), shellCommand(run), stickCommand(run), powerCommand(run), logsCommand(run), downCommand(run), rootCommand(), prepareCommand(), runCommand(), demoCommand(), benchCommand(), informersCommand(), netfaultsCommand(), podfaultsCommand())
 	return cmd
 }
 
