@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -65,6 +66,10 @@ func (c *Cluster) validateNodes(at *field.Path) field.ErrorList {
 	return all
 }
 
+const hasItToo = " has it too"
+
+var hasIt = regexp.MustCompile(`: nodes\[(\d+)\]` + hasItToo)
+
 // twice reports a value that another node has.
 func twice(p *field.Path, value string, seen map[string]int, item int, at *field.Path) field.ErrorList {
 	first, is := seen[value]
@@ -73,7 +78,7 @@ func twice(p *field.Path, value string, seen map[string]int, item int, at *field
 		return nil
 	}
 	again := field.Duplicate(p, value)
-	again.Detail = at.Index(first).String() + " has it too"
+	again.Detail = at.Index(first).String() + hasItToo
 	return field.ErrorList{again}
 }
 

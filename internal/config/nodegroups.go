@@ -54,7 +54,8 @@ func (c *Cluster) expand() field.ErrorList {
 		item.inherit(c.NodeDefaults, &from, field.NewPath("nodeDefaults"))
 		some, problems := item.Expand(p)
 		if len(nodes)+len(some) > hostrange.Max {
-			return append(all, field.Invalid(p.Child("name"), item.Name, fmt.Sprintf("a cluster has at most %d nodes", hostrange.Max)))
+			all = append(all, field.Invalid(p.Child("name"), item.Name, fmt.Sprintf("a cluster has at most %d nodes", hostrange.Max)))
+			break
 		}
 		from.broken = len(problems) > 0
 		all, nodes = append(all, problems...), append(nodes, some...)

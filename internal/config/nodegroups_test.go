@@ -143,4 +143,8 @@ func TestMostNodes(t *testing.T) {
 	c, err := Parse("airgap.yaml", []byte(strings.Replace(strings.Replace(text, "r0-[1-200]", "r0-[1-199]", 1), "10.1.0.[1-200]", "10.1.0.[1-199]", 1)))
 	require.NoError(t, err)
 	assert.Len(t, c.Nodes, 5000)
+
+	c = &Cluster{Nodes: make([]Node, 5001)}
+	assert.Len(t, c.expand(), 1)
+	assert.Len(t, c.origins, len(c.Nodes))
 }
