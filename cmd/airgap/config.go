@@ -43,7 +43,7 @@ these nodes. The output is the section nodes of an airgap.yaml with the same nod
 const configImportLong = `Read the hosts of a list, check them, and print them as the section nodes of airgap.yaml.
 --into adds them to an airgap.yaml instead, and changes nothing else in it; nodes that it
 has with the same fields stay as they are. If anything is wrong in one of the files,
-nothing is written. Each problem has its line and what is expected there.
+nothing is written. Each problem has its line and the expected value.
 
 A CSV file has a header row with name, address and roles, and optionally rack, gpu (yes or
 no), ssh_address, ssh_user, ssh_port, ssh_identity_file and ssh_host_key. The columns are
@@ -58,8 +58,8 @@ and no template, and asks no name server; ansible-inventory -i FILE --list --yam
 one file with all values.
 
 Other variables and columns are an error. --ignore leaves them out, and also the hosts that
-are only in such a group. What is left out is listed. Passwords, keys and tokens are always
-an error, and are not printed.`
+are only in such a group. The output lists them. Passwords, keys and tokens are always an
+error, and are not printed.`
 
 func configImportCommand(a *app) *cobra.Command {
 	var o inventory.Options

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// columns are those of a CSV file, with the field of each. A header can have spaces, - or capitals too.
+// columns lists the columns of a CSV file, with the field of each. A header can have spaces, - or capitals too.
 func columns() map[string]string {
 	return map[string]string{
 		"name": fieldName, "hostname": fieldName, "address": fieldAddress, "ip": fieldAddress,
@@ -118,7 +118,7 @@ func (r *reader) row(line int, fields, row []string) entry {
 	return e
 }
 
-// markGPU adds the role gpu if the column gpu says so.
+// markGPU adds the role gpu if the column gpu has yes.
 func (r *reader) markGPU(e *entry) {
 	v := e.variables[fieldGPU]
 	switch strings.ToLower(v.value) {

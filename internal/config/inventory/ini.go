@@ -47,12 +47,12 @@ func (r *reader) ini(text string) *tree {
 }
 
 func (r *reader) iniChild(t *tree, group string, number int, line string) {
-	words, err := words(line)
-	if err != nil || len(words) != 1 || !shape.MatchString(words[0]) {
+	parts, err := words(line)
+	if err != nil || len(parts) != 1 || !shape.MatchString(parts[0]) {
 		r.fault(number, "", "want the name of one group in a line of [%s:children]", group)
 		return
 	}
-	t.child(group, words[0], number)
+	t.child(group, parts[0], number)
 }
 
 func (r *reader) iniVariable(t *tree, group string, number int, line string) {
@@ -69,15 +69,15 @@ func (r *reader) iniVariable(t *tree, group string, number int, line string) {
 
 // iniHost reads a line with a host, or a range of hosts, and its variables.
 func (r *reader) iniHost(t *tree, group string, number int, line string) {
-	words, err := words(line)
+	parts, err := words(line)
 	if err != nil {
 		r.fault(number, "", "%v", err)
 		return
 	}
-	if len(words) == 0 {
+	if len(parts) == 0 {
 		return
 	}
-	name := words[0]
+	name := parts[0]
 	var sshPort string
 	if m := port.FindStringSubmatch(name); m != nil && !strings.HasSuffix(m[1], "[") && strings.Count(m[1], "[") == strings.Count(m[1], "]") {
 		name, sshPort = m[1], m[2]
@@ -90,7 +90,7 @@ func (r *reader) iniHost(t *tree, group string, number int, line string) {
 	if sshPort != "" {
 		variables[fieldPort] = variable{"port", sshPort, number}
 	}
-	for _, word := range words[1:] {
+	for _, word := range parts[1:] {
 		key, value, is := strings.Cut(word, "=")
 		if !is {
 			r.fault(number, name, "want NAME=VALUE behind the host, without spaces around = and in quotes if VALUE has spaces")

@@ -34,7 +34,7 @@ const (
 	YAML Format = "yaml"
 )
 
-// Options are those of an import.
+// Options has the settings of an import.
 type Options struct {
 	File   string
 	Format Format   // "": by the name of the file
@@ -170,8 +170,8 @@ func (l LeftOut) String() string {
 	return text
 }
 
-// Write writes the section nodes of airgap.yaml, or the number of nodes that were added to one. What
-// is left out stands in front of it as comments.
+// Write writes the section nodes of airgap.yaml, or the number of nodes that were added to one.
+// Comments in front of it list the parts that are left out.
 func (r *Result) Write(w io.Writer) error {
 	for _, l := range r.LeftOut {
 		if _, err := fmt.Fprintf(w, "# left out: %s\n", l); err != nil {

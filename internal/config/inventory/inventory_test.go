@@ -45,7 +45,7 @@ kube_control_plane
 kube_node
 `
 
-// TestKubespray: groups are roles, variables of groups are those of their hosts, and the nearest is used.
+// TestKubespray: groups are roles, hosts have the variables of their groups, and the nearest value is used.
 func TestKubespray(t *testing.T) {
 	ini := strings.NewReplacer("node[01:03] ansible_user=ops\n", "node01 ansible_host=10.0.0.21 ansible_user=ops\nnode02 ansible_host=10.0.0.22\nnode03 ip=10.0.0.23\n").Replace(kubesprayINI)
 	for format, text := range map[Format]string{INI: ini, YAML: `
@@ -91,7 +91,8 @@ nodes:
 func TestCSV(t *testing.T) {
 	for _, text := range []string{
 		"name,address,roles,rack,gpu,ssh_user,ssh_port\ncp1,10.0.0.11,control-plane,,,,\nnode[1-2],10.0.0.[21-22],worker,r 1,yes,ops,2222\n",
-		"\ufeffHostname;IP;Role;Rack;GPU;SSH user;SSH-Port\r\n cp1 ; 10.0.0.11;control-plane;;no;;\r\n;;;;;;\r\nnode1;10.0.0.21;worker gpu;\"r 1\";;ops;2222\r\nnode2;10.0.0.22;worker,gpu;r 1;1;ops;2222\r\n",
+		"\ufeffHostname;IP;Role;Rack;GPU;SSH user;SSH-Port\r\n cp1 ; 10.0.0.11;control-plane;;no;;\r\n;;;;;;\r\n" +
+			"node1;10.0.0.21;worker gpu;\"r 1\";;ops;2222\r\nnode2;10.0.0.22;worker,gpu;r 1;1;ops;2222\r\n",
 		"# all hosts\nname\taddress\trole\track\tgpu\tssh_user\tssh_port\ncp1\t10.0.0.11\tcontrol-plane\t\t\t\t\nnode[1-2]\t10.0.0.[21-22]\tworker\tr 1\ty\tops\t2222\n",
 	} {
 		result, err := Parse(Options{File: "hosts.csv", Format: CSV}, []byte(strings.TrimPrefix(text, "# all hosts\n")))
@@ -107,7 +108,7 @@ nodes:
 	}
 }
 
-// TestLeftOut: what the user leaves out is listed, and groups get a meaning.
+// TestLeftOut: the result lists the parts that the user leaves out, and groups get a meaning.
 func TestLeftOut(t *testing.T) {
 	text := `jump ansible_host=10.0.9.9
 [bastion]

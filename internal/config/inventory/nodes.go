@@ -70,7 +70,7 @@ func (r *reader) nodes(entries []entry) ([]config.Node, error) {
 	return all, nil
 }
 
-// node makes the node of a host. It judges only what airgap.yaml does not have.
+// node makes the node of a host. It judges the values that airgap.yaml does not have.
 func (r *reader) node(e entry) (n config.Node, is bool) {
 	get := func(field string) string { return e.variables[field].value }
 	n = config.Node{Name: e.name, Rack: cmp.Or(get(fieldRack), e.rack)}

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 )
 
-// TestProblems: file, line and what is expected; a secret is never printed.
+// TestProblems: file, line and the expected value; a secret is never printed.
 func TestProblems(t *testing.T) {
 	const head = "name,address,roles\n"
 	for name, tc := range map[string]struct {
@@ -164,7 +164,7 @@ func TestBounds(t *testing.T) {
 	assert.ErrorContains(t, err, "the list has more than 5000 hosts")
 }
 
-// FuzzParse: no text makes the readers fail without a line, and good nodes are those of airgap.yaml.
+// FuzzParse: no text makes the readers fail without a line, and good nodes are good in airgap.yaml.
 func FuzzParse(f *testing.F) {
 	f.Add("csv", "name,address,roles\nw[1-2],10.0.0.[1-2],worker\n")
 	f.Add("ini", kubesprayINI)

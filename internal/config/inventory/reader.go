@@ -74,7 +74,7 @@ func (r *reader) leave(kind, name string, line int, why string) {
 }
 
 var (
-	// shape is that of names that messages may repeat.
+	// shape matches names that messages may repeat.
 	shape = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$`)
 	// secretName matches the names under which people write credentials. A name that ends in _file is a path.
 	secretName  = regexp.MustCompile(`(?i)(pass|passwd|password|passphrase|secret|token|api_?key|private_?key|credentials?)$|^vault_`)
@@ -136,5 +136,5 @@ func (r *reader) err() error {
 	if len(r.unknown) == 0 || len(r.unknown) > 20 {
 		return advice.Add(err, "correct the file, then run the same command again; nothing was written")
 	}
-	return advice.Add(err, "correct the file, or leave out what airgap does not need: --ignore %s; nothing was written", strings.Join(slices.Sorted(maps.Keys(r.unknown)), ","))
+	return advice.Add(err, "correct the file, or leave out the parts that airgap does not need: --ignore %s; nothing was written", strings.Join(slices.Sorted(maps.Keys(r.unknown)), ","))
 }
