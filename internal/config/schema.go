@@ -23,6 +23,8 @@ import (
 func Schema() ([]byte, error) { return madeSchema() }
 
 // madeSchema makes the schema once: it is read for each unknown field.
+//
+//nolint:gochecknoglobals // the schema depends on nothing
 var madeSchema = sync.OnceValues(func() ([]byte, error) {
 	text, err := schemaOf(&Cluster{})
 	return slices.Clip(text), err

@@ -21,7 +21,7 @@ func TestProblems(t *testing.T) {
 		want   []string
 	}{
 		"csv, unknown column":   {CSV, "name,address,roles,colour\n", []string{"list:1:1: colour: unknown column: want one of address,", "rack"}},
-		"csv, near column":      {CSV, "name,adress,roles\n", []string{"list:1:1: adress: unknown column", `did you mean "address"?`}},
+		"csv, near column":      {CSV, "name,addrss,roles\n", []string{"list:1:1: addrss: unknown column", `did you mean "address"?`}},
 		"csv, no header":        {CSV, "cp1,10.0.0.11,control-plane\n", []string{"list:1:1: cp1: unknown column"}},
 		"csv, no address":       {CSV, "name,roles\n", []string{"list:1:1: the header has no column address: want a first row such as name,address,roles,rack"}},
 		"csv, two columns":      {CSV, "name,ip,address,roles\n", []string{"two columns are the address"}},
