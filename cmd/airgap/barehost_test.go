@@ -34,7 +34,7 @@ func onInstalledHosts() map[string]string {
 
 // anyHost are the commands that work, or explain the state, on a host without an installation.
 func anyHost() string {
-	return " bundle, docs, encryption, gpu, gpu status, inspect, install, join, netprobe, netprobe client, netprobe join, netprobe listen," +
+	return " bundle, config, config import, config show, docs, encryption, gpu, gpu status, inspect, install, join, netprobe, netprobe client, netprobe join, netprobe listen," +
 		" netprobe page, preflight, push, registry, registry import, reset, restore, schema, status, support-bundle, survey,"
 }
 

@@ -41,24 +41,28 @@ const (
 
 // Cluster is airgap.yaml.
 type Cluster struct {
-	APIVersion string           `yaml:"apiVersion" json:"apiVersion" jsonschema:"required,enum=airgap.dev/v1alpha1,description=Version of the file format"`
-	Kind       string           `yaml:"kind" json:"kind" jsonschema:"required,enum=Cluster,description=The value is always Cluster"`
-	Name       string           `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9]([a-z0-9-]*[a-z0-9])?$,description=Name of the cluster and the bundle's directory"`
-	Kubernetes kubeadm.Config   `yaml:"kubernetes" json:"kubernetes" jsonschema:"required,description=Version and addresses of the cluster"`
-	Nodes      []Node           `yaml:"nodes" json:"nodes" jsonschema:"required,minItems=1,description=The servers"`
-	SSH        *remote.Config   `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=SSH access for airgap install to the other servers. Without this section it prints the commands to run on each server"`
-	GPU        gpu.Config       `yaml:"gpu" json:"gpu" jsonschema:"description=GPU driver and GPU sharing on nodes with the role gpu"`
-	Network    cni.Config       `yaml:"network" json:"network" jsonschema:"description=Pod network"`
-	Runtime    runtime.Config   `yaml:"runtime" json:"runtime" jsonschema:"description=Container runtime"`
-	Packages   rpm.Config       `yaml:"packages" json:"packages" jsonschema:"required,description=OS packages and their repositories"`
-	Images     bundle.Images    `yaml:"images" json:"images" jsonschema:"description=Images to include in addition to those of Kubernetes"`
-	Addons     bundle.Addons    `yaml:"addons" json:"addons,omitempty" jsonschema:"description=Add-ons to install into the cluster: Helm charts and manifests with their images"`
-	Registry   registry.Config  `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane hosts"`
-	Backup     backup.Config    `yaml:"backup" json:"backup" jsonschema:"description=Daily backups of the control plane"`
-	Preflight  preflight.Config `yaml:"preflight" json:"preflight" jsonschema:"description=Settings of this site for the checks before an installation"`
-	Sources    fetch.Sources    `yaml:"sources" json:"sources" jsonschema:"description=Access of the connected host to upstream servers"`
+	APIVersion   string                  `yaml:"apiVersion" json:"apiVersion" jsonschema:"required,enum=airgap.dev/v1alpha1,description=Version of the file format"`
+	Kind         string                  `yaml:"kind" json:"kind" jsonschema:"required,enum=Cluster,description=The value is always Cluster"`
+	Name         string                  `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9]([a-z0-9-]*[a-z0-9])?$,description=Name of the cluster and the bundle's directory"`
+	Kubernetes   kubeadm.Config          `yaml:"kubernetes" json:"kubernetes" jsonschema:"required,description=Version and addresses of the cluster"`
+	Nodes        []Node                  `yaml:"nodes" json:"nodes" jsonschema:"required,minItems=1,description=The servers"`
+	NodeDefaults NodeDefaults            `yaml:"nodeDefaults" json:"nodeDefaults,omitzero" jsonschema:"description=Fields of every node that neither the node nor its group sets"`
+	NodeGroups   map[string]NodeDefaults `yaml:"nodeGroups" json:"nodeGroups,omitempty" jsonschema:"description=Groups of nodes by name. Each has fields of every node that names it in nodes[].group"`
+	SSH          *remote.Config          `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=SSH access for airgap install to the other servers. Without this section it prints the commands to run on each server"`
+	GPU          gpu.Config              `yaml:"gpu" json:"gpu" jsonschema:"description=GPU driver and GPU sharing on nodes with the role gpu"`
+	Network      cni.Config              `yaml:"network" json:"network" jsonschema:"description=Pod network"`
+	Runtime      runtime.Config          `yaml:"runtime" json:"runtime" jsonschema:"description=Container runtime"`
+	Packages     rpm.Config              `yaml:"packages" json:"packages" jsonschema:"required,description=OS packages and their repositories"`
+	Images       bundle.Images           `yaml:"images" json:"images" jsonschema:"description=Images to include in addition to those of Kubernetes"`
+	Addons       bundle.Addons           `yaml:"addons" json:"addons,omitempty" jsonschema:"description=Add-ons to install into the cluster: Helm charts and manifests with their images"`
+	Registry     registry.Config         `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane hosts"`
+	Backup       backup.Config           `yaml:"backup" json:"backup" jsonschema:"description=Daily backups of the control plane"`
+	Preflight    preflight.Config        `yaml:"preflight" json:"preflight" jsonschema:"description=Settings of this site for the checks before an installation"`
+	Sources      fetch.Sources           `yaml:"sources" json:"sources" jsonschema:"description=Access of the connected host to upstream servers"`
 
 	HostSettings settings.HostSettings `yaml:"hostSettings" json:"hostSettings" jsonschema:"description=Host settings that airgap install may change"`
+
+	origins []origin // of Nodes
 }
 
 // Load reads and validates the file at path. Relative paths in it start at its
@@ -107,6 +111,7 @@ func read(file string, data []byte, validate func(*Cluster) field.ErrorList) (*C
 	if err := doc.root.Decode(&c); err != nil && len(problems) == 0 {
 		return nil, syntax(file, err)
 	}
+	problems = append(problems, doc.semantic(c.expand(), problems)...)
 	c.setDefaults()
 	problems = append(problems, doc.semantic(validate(&c), problems)...)
 	if len(problems) > 0 {

@@ -41,6 +41,8 @@ type node struct {
 	Properties map[string]node `json:"properties"`
 	Items      *node           `json:"items"`
 	Examples   []any           `json:"examples"`
+
+	AdditionalProperties json.RawMessage `json:"additionalProperties"` // of a map with names of the user
 }
 
 // fieldAt is the schema of the field at a path; empty where there is none.
@@ -55,7 +57,11 @@ func fieldAt(path []string) node {
 			s = *s.Items
 			continue
 		}
-		s = s.Properties[k]
+		next, is := s.Properties[k]
+		if !is && json.Unmarshal(s.AdditionalProperties, &next) != nil {
+			return node{}
+		}
+		s = next
 	}
 	return s
 }

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -24,9 +26,10 @@ const (
 
 // Node is one server of the bank.
 type Node struct {
-	Name    string           `yaml:"name" json:"name" jsonschema:"required,description=Name of the Kubernetes node and the host: a DNS label such as cp1"`
-	Address string           `yaml:"address" json:"address" jsonschema:"required,description=IPv4 address at which the other nodes reach this node"`
-	Roles   []Role           `yaml:"roles" json:"roles" jsonschema:"required,minItems=1,enum=control-plane,enum=worker,enum=gpu" jsonschema_description:"Roles of the node: control-plane, worker and gpu. gpu makes GPUs available to containers and requires worker. The number of control-plane nodes is 1, 3, 5 or 7."`
+	Name    string           `yaml:"name" json:"name" jsonschema:"required,example=cp1" jsonschema_description:"Name of the Kubernetes node and the host: a DNS label. A range such as node[001-100] stands for one node for each number, and address needs a range of the same length."`
+	Address string           `yaml:"address" json:"address" jsonschema:"required,example=10.0.0.11" jsonschema_description:"IPv4 address at which the other nodes reach this node. With a range in name, a range such as 10.1.0.[11-110]: the first address belongs to the first name."`
+	Group   string           `yaml:"group" json:"group,omitempty" jsonschema:"description=Name in nodeGroups. The node has the fields of the group that it does not set"`
+	Roles   []Role           `yaml:"roles" json:"roles" jsonschema:"minItems=1,enum=control-plane,enum=worker,enum=gpu" jsonschema_description:"Roles of the node: control-plane, worker and gpu. gpu makes GPUs available to containers and requires worker. The number of control-plane nodes is 1, 3, 5 or 7. Required here, in the group or in nodeDefaults."`
 	Rack    string           `yaml:"rack" json:"rack,omitempty" jsonschema:"example=r12" jsonschema_description:"Rack or site of the server, any name. With more than fifty servers, the measurement between the servers covers every two racks. Without it, the /24 subnet of the address counts as the rack."`
 	SSH     *remote.Override `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=SSH settings of this server that differ from the section ssh"`
 }
@@ -34,29 +37,49 @@ type Node struct {
 // Has reports whether the node has the role.
 func (n Node) Has(r Role) bool { return slices.Contains(n.Roles, r) }
 
-func validateNodes(nodes []Node, at *field.Path) field.ErrorList {
+func (c *Cluster) validateNodes(at *field.Path) field.ErrorList {
 	var all field.ErrorList
-	names, addresses := map[string]bool{}, map[string]bool{}
+	names, addresses := map[string]int{}, map[string]int{} // to the item
 	masters := 0
-	for i, n := range nodes {
-		p := at.Index(i)
-		all = append(all, n.validate(p)...)
-		if names[n.Name] {
-			all = append(all, field.Duplicate(p.Child("name"), n.Name))
-		}
-		if addresses[n.Address] {
-			all = append(all, field.Duplicate(p.Child("address"), n.Address))
-		}
-		names[n.Name], addresses[n.Address] = true, true
+	for i, n := range c.Nodes {
 		if n.Has(ControlPlane) {
 			masters++
 		}
+		from := c.origins[i]
+		if from.broken {
+			continue
+		}
+		p := at.Index(from.item)
+		all = append(all, n.validate(p)...)
+		if len(n.Roles) == 0 {
+			all = append(all, field.Required(p.Child("roles"), "set it here, in a group of nodeGroups or in nodeDefaults"))
+		}
+		all = append(all, validateRoles(n.Roles, from.roles)...)
+		all = append(all, validateRack(n.Rack, from.rack)...)
+		all = append(all, twice(p.Child("name"), n.Name, names, from.item, at)...)
+		all = append(all, twice(p.Child("address"), n.Address, addresses, from.item, at)...)
 	}
 	// An even number of etcd members tolerates no more failures than one member less.
 	if masters%2 == 0 || masters > 7 {
 		all = append(all, field.Invalid(at, masters, "want 1, 3, 5 or 7 nodes with the role control-plane"))
 	}
 	return all
+}
+
+const hasItToo = " has it too"
+
+var hasIt = regexp.MustCompile(`: nodes\[(\d+)\]` + hasItToo)
+
+// twice reports a value that another node has.
+func twice(p *field.Path, value string, seen map[string]int, item int, at *field.Path) field.ErrorList {
+	first, is := seen[value]
+	if !is {
+		seen[value] = item
+		return nil
+	}
+	again := field.Duplicate(p, value)
+	again.Detail = at.Index(first).String() + hasItToo
+	return field.ErrorList{again}
 }
 
 // validateEndpoint requires an address of the API server that survives the loss of any one of
@@ -78,19 +101,52 @@ func (c *Cluster) validateEndpoint(at *field.Path) field.ErrorList {
 // maxRack is more than the name of a rack needs.
 const maxRack = 63
 
+// maxName is the length of the label kubernetes.io/hostname, without which a kubelet cannot register.
+const maxName = 63
+
 func (n Node) validate(p *field.Path) field.ErrorList {
 	var all field.ErrorList
 	for _, msg := range validation.IsDNS1123Subdomain(n.Name) {
 		all = append(all, field.Invalid(p.Child("name"), n.Name, msg))
 	}
-	if a, err := netip.ParseAddr(n.Address); err != nil || !a.Is4() || a.IsLoopback() || a.IsUnspecified() {
+	if len(n.Name) > maxName {
+		all = append(all, field.TooLong(p.Child("name"), "", maxName))
+	}
+	a, err := netip.ParseAddr(n.Address)
+	if err != nil || !a.Is4() || a.IsLoopback() || a.IsUnspecified() || a.IsMulticast() || a == netip.AddrFrom4([4]byte{255, 255, 255, 255}) {
 		all = append(all, field.Invalid(p.Child("address"), n.Address, "want an IPv4 address such as 10.0.0.11"))
 	}
-	if len(n.Rack) > maxRack {
-		all = append(all, field.TooLong(p.Child("rack"), "", maxRack))
+	return all
+}
+
+func validateRoles(roles []Role, p *field.Path) field.ErrorList {
+	if slices.Contains(roles, GPU) && !slices.Contains(roles, Worker) {
+		return field.ErrorList{field.Invalid(p, roles, "gpu is for a node that is a worker too: nothing that uses GPUs runs elsewhere")}
 	}
-	if n.Has(GPU) && !n.Has(Worker) {
-		all = append(all, field.Invalid(p.Child("roles"), n.Roles, "gpu is for a node that is a worker too: nothing that uses GPUs runs elsewhere"))
+	return nil
+}
+
+func validateRack(rack string, p *field.Path) field.ErrorList {
+	if len(rack) > maxRack {
+		return field.ErrorList{field.TooLong(p, "", maxRack)}
+	}
+	return nil
+}
+
+// validateAddresses keeps the nodes out of the networks of pods and Services.
+func (c *Cluster) validateAddresses(at *field.Path) field.ErrorList {
+	subnets := []struct{ name, value string }{{"podSubnet", c.Kubernetes.PodSubnet}, {"serviceSubnet", c.Kubernetes.ServiceSubnet}}
+	var all field.ErrorList
+	for i, n := range c.Nodes {
+		a, err := netip.ParseAddr(n.Address)
+		if err != nil {
+			continue // validateNodes reports it
+		}
+		for _, s := range subnets {
+			if subnet, err := netip.ParsePrefix(s.value); err == nil && subnet.Contains(a) {
+				all = append(all, field.Invalid(at.Index(c.origins[i].item).Child("address"), n.Address, fmt.Sprintf("is in kubernetes.%s %s: set another %[1]s", s.name, s.value)))
+			}
+		}
 	}
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/invopop/jsonschema"
 	validator "github.com/santhosh-tekuri/jsonschema/v6"
@@ -19,7 +20,15 @@ import (
 
 // Schema is the JSON Schema (draft 2020-12) of airgap.yaml, made from the Go
 // types, so that an editor and this program judge a file alike.
-func Schema() ([]byte, error) { return schemaOf(&Cluster{}) }
+func Schema() ([]byte, error) { return madeSchema() }
+
+// madeSchema makes the schema once: it is read for each unknown field.
+//
+//nolint:gochecknoglobals // the schema depends on nothing
+var madeSchema = sync.OnceValues(func() ([]byte, error) {
+	text, err := schemaOf(&Cluster{})
+	return slices.Clip(text), err
+})
 
 func schemaOf(v any) ([]byte, error) {
 	r := jsonschema.Reflector{DoNotReference: true, ExpandedStruct: true, Anonymous: true, RequiredFromJSONSchemaTags: true}

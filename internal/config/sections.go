@@ -26,7 +26,7 @@ func (c *Cluster) setDefaults() {
 
 // validate lets each section judge itself; the nodes are judged here.
 func (c *Cluster) validate() field.ErrorList {
-	return c.validateBy(kubeadm.Config.Validate, runtime.Config.Validate)
+	return append(c.validateBy(kubeadm.Config.Validate, runtime.Config.Validate), c.validateAddresses(field.NewPath("nodes"))...)
 }
 
 // validateStored takes overrides that an older airgap took.
@@ -36,8 +36,8 @@ func (c *Cluster) validateStored() field.ErrorList {
 
 func (c *Cluster) validateBy(kubernetes func(kubeadm.Config, *field.Path) field.ErrorList, runtime func(runtime.Config, *field.Path) field.ErrorList) field.ErrorList {
 	at := func(name string) *field.Path { return field.NewPath(name) }
-	all := validateNodes(c.Nodes, at("nodes"))
-	all = append(all, c.validateSSH(at("ssh"), at("nodes"))...)
+	all := c.validateNodes(at("nodes"))
+	all = append(all, c.validateSSH(at("ssh"))...)
 	all = append(all, kubernetes(c.Kubernetes, at("kubernetes"))...)
 	all = append(all, c.validateEndpoint(at("kubernetes").Child("controlPlaneEndpoint"))...)
 	all = append(all, c.GPU.Validate(at("gpu"))...)

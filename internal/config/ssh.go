@@ -10,7 +10,7 @@ import (
 func (c *Cluster) Remote(n Node) remote.Host { return c.SSH.Host(n.Name, n.Address, n.SSH) }
 
 // validateSSH judges the section ssh together with the ssh fields of the nodes.
-func (c *Cluster) validateSSH(at, nodes *field.Path) field.ErrorList {
+func (c *Cluster) validateSSH(at *field.Path) field.ErrorList {
 	var all field.ErrorList
 	if c.SSH != nil {
 		all = c.SSH.Validate(at)
@@ -20,8 +20,7 @@ func (c *Cluster) validateSSH(at, nodes *field.Path) field.ErrorList {
 		if n.SSH == nil {
 			continue
 		}
-		p := nodes.Index(i).Child("ssh")
-		all = append(all, n.SSH.Validate(p)...)
+		p := c.origins[i].ssh
 		if c.SSH == nil {
 			all = append(all, field.Invalid(p, n.Name, "without the section ssh airgap does not log in to servers: add ssh: {} at the top of the file"))
 			continue

@@ -24,6 +24,7 @@ func mistakes() []mistake {
 		{wideColon.MatchString, true, `the line has a full-width colon: write ":" and a space`},
 		{openQuote, true, "a quote in this line is not closed: add the closing quote"},
 		{noSpace.MatchString, true, `the space after the colon is missing: write "key: value"`},
+		{rangeInBraces.MatchString, false, `a value with a range needs quotes inside { }: write name: "node[001-100]"`},
 		{itemBesideKey.MatchString, false, "a list begins next to its key: begin each item in a new line, after the key"},
 		{colonInValue.MatchString, false, `a value that contains ": " needs quotes`},
 		{reserved.MatchString, false, "a value cannot begin with @, `, %, *, & or !: put it in quotes"},
@@ -60,6 +61,7 @@ var (
 	wideColon     = regexp.MustCompile(`^\s*(- )?[\w.-]+：`)
 	noSpace       = regexp.MustCompile(`^\s*([A-Za-z][\w.-]*:[^\s:/]|- +[A-Za-z][\w.-]*:[A-Za-z])[^:]*$`)
 	itemBesideKey = regexp.MustCompile(`^\s*(- +)?[\w.-]+: +- `)
+	rangeInBraces = regexp.MustCompile(`\{.*: *[\w.-]+\[\d[\d,-]*\]`)
 	colonInValue  = regexp.MustCompile(`^\s*(- +)?[\w.-]+: +[^\s"'{\[#|>&*!][^"#]*:(\s|$)`)
 	reserved      = regexp.MustCompile("(:|-) +[@`%*&!]")
 	quotedValue   = regexp.MustCompile(`(?:^\s*|[:\-,\[{] *)(["'])`)

@@ -36,6 +36,8 @@ func TestFind(t *testing.T) {
 		"no colon":              {head + "registry\nport: 5000\n", 5, "no colon"},
 		"colon in a value":      {head + "about: note: this\n", 5, `contains ": " needs quotes`},
 		"list beside its key":   {head + "nodes: - name: a\n", 5, "next to its key"},
+		"range in braces":       {"nodes:\n  - {name: node[001-100], address: 10.1.0.11}\n", 2, `needs quotes inside { }`},
+		"address in braces":     {"nodes:\n  - {name: \"node[1-2]\", address: 10.1.0.[11-12]}\n", 2, `needs quotes inside { }`},
 		"open list":             {head + "roles: [worker, gpu\nport: 1\n", 5, "not closed, or a comma"},
 		"open mapping":          {head + "node: {name: a, port: 1\nports:\n  - 1\n", 5, "not closed, or a comma"},
 		"at":                    {head + "user: @root\n", 5, "put it in quotes"},
