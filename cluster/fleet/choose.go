@@ -17,12 +17,12 @@ const maxAsked = 3
 
 // seek reads the passwords of hosts that require one from the source of airgap.yaml, on as many hosts at a time as a
 // login. Each host keeps its own error.
-func (f *Fleet) seek(ctx context.Context, members []*Member) error {
-	if f.source == nil {
+func seek(ctx context.Context, source passwords.Source, parallel int, members []*Member) error {
+	if source == nil {
 		return nil
 	}
 	var g errgroup.Group
-	g.SetLimit(f.site.Config.SSH.Parallel)
+	g.SetLimit(parallel)
 	for _, m := range members {
 		kind, is := asksFor(m.Err)
 		c := m.credential(kind)
@@ -31,7 +31,7 @@ func (f *Fleet) seek(ctx context.Context, members []*Member) error {
 		}
 		c.sought = true
 		g.Go(func() error {
-			c.found, c.failed = f.source.For(ctx, m.host, kind)
+			c.found, c.failed = source.For(ctx, m.host, kind)
 			return nil
 		})
 	}
@@ -80,7 +80,7 @@ func (f *Fleet) reserve(ctx context.Context, m *Member, kind passwords.Kind) (ne
 	case ownLogin:
 		return f.chooseTyped(ctx, m, kind)
 	case typed, shared:
-		f.console.Tell(fmt.Sprintf("%s refused the same password, so %s does not get it.", strings.Join(by, ", "), m.Node.Name))
+		f.console.Tell(fmt.Sprintf("It was not tried on %s: %s refused the same password.", m.Node.Name, strings.Join(by, " and ")))
 		return f.ask(ctx, m, kind)
 	case configured:
 	}
@@ -97,7 +97,7 @@ func (f *Fleet) chooseTyped(ctx context.Context, m *Member, kind passwords.Kind)
 	}
 	c, all := m.credential(kind), of(f.guesses.groups, m.account(kind))
 	if all.text != "" && all.agreement == undecided && all.first != m {
-		if err := f.agree(ctx, m.account(kind), all); err != nil {
+		if err := all.agree(ctx, f.console, m.account(kind), f.Members); err != nil {
 			return giveUp, err
 		}
 	}
@@ -121,34 +121,34 @@ func (f *Fleet) chooseTyped(ctx context.Context, m *Member, kind passwords.Kind)
 }
 
 // agree asks whether the password that one host accepted is that of the other hosts.
-func (f *Fleet) agree(ctx context.Context, a account, all *group) error {
+func (g *group) agree(ctx context.Context, console ui.Console, a account, members []*Member) error {
 	var names []string
-	for _, m := range f.Members {
+	for _, m := range members {
 		if kind, is := asksFor(m.Err); is && kind == a.kind && m.host.User == a.user && !m.over {
 			names = append(names, m.Node.Name)
 		}
 	}
-	f.console.Tell(fmt.Sprintf("%s accepted the %s. %s of this user also require one: %s.", all.first.Node.Name, a.what(), ui.Count(len(names), "other host"), listed(names)))
+	console.Tell(fmt.Sprintf("%s accepted the %s. %s of this user also require one: %s.", g.first.Node.Name, a.title(), ui.Count(len(names), "other host"), listed(names)))
 	for range maxAsked {
-		answer, err := f.console.Ask(ctx, "Type yes if they have the same password, or no to enter one for each: ", false)
+		answer, err := console.Ask(ctx, "Type yes if they have the same password, or no to enter one for each: ", false)
 		if err != nil {
 			return ctx.Err()
 		}
 		switch strings.TrimSpace(answer) {
 		case "yes":
-			all.agreement = same
+			g.agreement = same
 			return nil
 		case "no":
-			all.agreement = each
+			g.agreement = each
 			return nil
 		}
 	}
-	all.agreement = each // nothing is shared without a clear answer
+	g.agreement = each // nothing is shared without a clear answer
 	return nil
 }
 
-// what names the password of an account.
-func (a account) what() string {
+// title names the password of an account.
+func (a account) title() string {
 	if a.kind == passwords.Sudo {
 		return "sudo password of " + a.user
 	}
@@ -172,12 +172,15 @@ func (f *Fleet) ask(ctx context.Context, m *Member, kind passwords.Kind) (next, 
 		return giveUp, nil
 	}
 	c.asked++
-	question := m.account(kind).what() + " on " + m.Node.Name
+	question := m.account(kind).title() + " on " + m.Node.Name
 	if kind == passwords.Login {
 		question = "P" + question[1:]
 	}
-	if c.refused[typed] || c.refused[shared] || c.refused[ownLogin] {
+	switch {
+	case c.refused[typed], c.refused[shared]:
 		question += ", which refused the last one"
+	case c.refused[ownLogin]:
+		question += ", which refused the login password"
 	}
 	answer, err := f.console.Ask(ctx, question+" (not shown): ", true)
 	if answer = strings.TrimRight(answer, "\r\n"); err != nil || answer == "" {

@@ -67,7 +67,7 @@ func TestFleetAsksOnce(t *testing.T) {
 		[2]string{"Password of ops on node2 (not shown): ", "same\n"},
 		[2]string{"node2 accepted the password of ops. 2 other hosts of this user also require one: node3, node4.", ""},
 		[2]string{agreed, "yes\n"},
-		[2]string{"sudo password of ops on node2, which refused the last one", "become\n"}, // the login password was tried first
+		[2]string{"sudo password of ops on node2, which refused the login password", "become\n"}, // the login password was tried first
 		[2]string{"Password of ops on node4, which refused the last one (not shown): ", "other\n"},
 		[2]string{"node2 accepted the sudo password of ops.", ""}, [2]string{agreed, "yes\n"},
 	)

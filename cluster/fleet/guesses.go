@@ -61,7 +61,7 @@ type account struct {
 	kind passwords.Kind
 }
 
-// outcome is what hosts said to a password, or to the passwords of an origin.
+// outcome has the answers of hosts to a password, or to the passwords of an origin.
 type outcome struct {
 	accepted  bool
 	refusedBy []string
@@ -78,7 +78,7 @@ type originOf struct {
 	origin
 }
 
-// agreement is what the user said about the hosts of an account.
+// agreement is the answer of the user about the hosts of an account.
 type agreement int
 
 const (
@@ -154,6 +154,9 @@ func (g *guesses) reserve(m *Member, kind passwords.Kind) (now, later bool, by [
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	all := g.outcomes(m, kind)
+	if slices.Contains(all[0].refusedBy, m.Node.Name) {
+		return false, false, []string{m.Node.Name}
+	}
 	most := []int{1, m.credential(kind).origin.mostRefusals()}
 	for i, o := range all {
 		if !o.accepted && len(o.refusedBy) >= most[i] {

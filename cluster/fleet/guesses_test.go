@@ -128,6 +128,22 @@ func TestNotTheSame(t *testing.T) {
 	}
 }
 
+// TestNotTwice: a host does not get a password again that it refused, and no other host of the account gets it.
+func TestNotTwice(t *testing.T) {
+	tty := uitest.New(t)
+	b := bankOf(t, tty, "p2", "p3", "p4")
+	tty.Types(t, [2]string{"on node2 (not shown): ", "typo\n"}, [2]string{"on node2, which refused", "typo\n"},
+		[2]string{"It was not tried on node2: node2 refused the same password.", ""}, [2]string{"on node2, which refused", "p2\n"}, [2]string{agreed, "no\n"},
+		[2]string{"on node3 (not shown): ", "typo\n"}, [2]string{"It was not tried on node3: node2 refused the same password.", ""},
+		[2]string{"on node3 (not shown): ", "p3\n"}, [2]string{"on node4 (not shown): ", "p4\n"})
+	if err := b.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.tried(); !slices.Equal(got, []string{"typo p2", "p3", "p4"}) {
+		t.Errorf("the hosts got %q", got)
+	}
+}
+
 // TestAccounts: hosts with another user get no password of the first user.
 func TestAccounts(t *testing.T) {
 	tty := uitest.New(t)

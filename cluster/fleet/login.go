@@ -27,7 +27,7 @@ func (f *Fleet) Connect(ctx context.Context) error {
 	return f.Problems(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host")
 }
 
-// next is what happens with a host whose login failed.
+// next is the treatment of a host after a failed login.
 type next int
 
 const (
@@ -40,7 +40,7 @@ const (
 // hosts that wait for them.
 func (f *Fleet) answerAll(ctx context.Context, members []*Member) (try, waiting []*Member, err error) {
 	f.guesses.newRound()
-	if err := f.seek(ctx, members); err != nil {
+	if err := seek(ctx, f.source, f.site.Config.SSH.Parallel, members); err != nil {
 		return nil, nil, err
 	}
 	for len(try) == 0 && len(members) > 0 {
@@ -75,7 +75,7 @@ func (f *Fleet) enter(ctx context.Context, m *Member) error {
 			return &remote.PasswordError{Host: m.host}
 		}
 		client, err := f.dialer.Dial(ctx, m.host, m.login.text)
-		if err = f.result(m, passwords.Login, err, client != nil && client.ByPassword); err != nil {
+		if err = f.guesses.result(m, passwords.Login, err, client != nil && client.ByPassword); err != nil {
 			m.log.note("%v", err)
 			return err
 		}
@@ -86,7 +86,7 @@ func (f *Fleet) enter(ctx context.Context, m *Member) error {
 		return &remote.SudoError{Host: m.host, Wanted: true}
 	}
 	err := m.client.BecomeRoot(ctx, m.sudo.text)
-	if err = f.result(m, passwords.Sudo, err, m.client.SudoByPassword()); err != nil {
+	if err = f.guesses.result(m, passwords.Sudo, err, m.client.SudoByPassword()); err != nil {
 		m.log.note("%v", err)
 	}
 	_, silent := errors.AsType[*remote.WaitError](err)
@@ -96,20 +96,20 @@ func (f *Fleet) enter(ctx context.Context, m *Member) error {
 	return err
 }
 
-// result records what a host said to its password. If it refused one of a file or a command, the error names the place.
-func (f *Fleet) result(m *Member, kind passwords.Kind, err error, byPassword bool) error {
+// result records the answer of a host to its password. If it refused one of a file or a command, the error names the place.
+func (g *guesses) result(m *Member, kind passwords.Kind, err error, byPassword bool) error {
 	c := m.credential(kind)
-	g := c.guess
+	tried := c.guess
 	switch {
-	case g.text == "":
+	case tried.text == "":
 	case err == nil && byPassword:
-		f.guesses.note(m, kind, true)
+		g.note(m, kind, true)
 	case err == nil:
 		c.guess = guess{} // nobody knows whether it is right
 	case refusesPassword(err):
-		f.guesses.note(m, kind, false)
-		if g.from != "" {
-			return advice.Replace(fmt.Errorf("%w; it is the %s password from %s", err, kind, g.from), "correct the password there and run the same command again")
+		g.note(m, kind, false)
+		if tried.from != "" {
+			return advice.Replace(fmt.Errorf("%w; it is the %s password from %s", err, kind, tried.from), "correct the password there and run the same command again")
 		}
 	}
 	return err

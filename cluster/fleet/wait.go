@@ -19,7 +19,7 @@ const (
 	maxWaited = 3 // hosts that a line names
 )
 
-// activity is what a host does, and since when.
+// activity is the work of a host, with its beginning.
 type activity struct {
 	what  string
 	since time.Time
@@ -45,6 +45,10 @@ func (f *Fleet) eachShown(ctx context.Context, p ui.Progress, title string, memb
 		}
 	}
 	stop, live := ui.Waiting(p, func() string { return w.line(len(f.Members), time.Now()) })
+	if !live {
+		p.Now(title) // for programs
+		defer p.Now("")
+	}
 	ended, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -144,7 +148,7 @@ const (
 	preflightLimit = 30 * time.Minute
 )
 
-// within runs a command on the host that must end in time. what names it.
+// within runs a command on the host that must end in time, under the name what.
 func (m *Member) within(ctx context.Context, limit time.Duration, what string, do func(context.Context) error) error {
 	m.doing(what)
 	limited, cancel := context.WithTimeout(ctx, limit)

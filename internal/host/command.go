@@ -93,7 +93,7 @@ func (c Cmd) run(ctx context.Context) ([]byte, error) {
 // maxStderr is more than the lines of an error take.
 const maxStderr = 64 << 10
 
-// ending keeps the end of what is written.
+// ending keeps the end of the written data.
 type ending struct{ text []byte }
 
 func (e *ending) Write(p []byte) (int, error) {

@@ -23,24 +23,26 @@ func (d demand) refusesPassword() bool { return d == newSecret || d == oneTime |
 
 // The texts are those of pam_unix, pam_sss, pam_faillock, pam_google_authenticator, sshd, sudo and common products for
 // one-time passwords. PAM translates them into the language of sshd.
-var demands = []struct {
-	is   demand
-	text *regexp.Regexp
-}{
-	{lockedOut, regexp.MustCompile(`(?i)account (is |has been |temporarily )*locked|account locked|계정이 (잠|잠겨)`)},
-	{newSecret, regexp.MustCompile(`(?i)(new|retype|re-enter|current( unix)?|\(current\) unix|old) password|password( has)? expired|password is expired|` +
-		`password change required|(must|required to) change your password|(새|현재)[^\n]*(비밀번호|암호)|(비밀번호|암호)[^\n]*만료`)},
-	{oneTime, regexp.MustCompile(`(?i)verification code|one[- ]?time|\b(otp|totp|passcode|token(code)?|authenticator|yubikey|mfa|2fa)\b|` +
-		`second factor|two[- ]factor|인증 ?(코드|번호)|일회용`)},
-	{aPassword, regexp.MustCompile(`(?i)pass(word|wort|phrase|e)|pwd|mot de passe|contrase|비밀번호|암호|パスワード|密码|密碼`)},
-}
+var (
+	lockedText  = regexp.MustCompile(`(?i)account (is |has been |temporarily )*locked|계정이 (잠|잠겨)`)
+	expiredText = regexp.MustCompile(`(?i)(new|retype|re-enter|current( unix)?|\(current\) unix|old) password|password( has)? expired|password is expired|` +
+		`password change required|(must|required to) change your password|(새|현재)[^\n]*(비밀번호|암호)|(비밀번호|암호)[^\n]*만료`)
+	oneTimeText = regexp.MustCompile(`(?i)verification code|one[- ]?time|\b(otp|totp|passcode|token(code)?|authenticator|yubikey|mfa|2fa)\b|` +
+		`second factor|two[- ]factor|인증 ?(코드|번호)|일회용`)
+	passwordText = regexp.MustCompile(`(?i)pass(word|wort|phrase|e)|pwd|mot de passe|contrase|비밀번호|암호|パスワード|密码|密碼`)
+)
 
 // demandOf reads a prompt, or the message of a host that ended a login.
 func demandOf(text string) demand {
-	for _, d := range demands {
-		if d.text.MatchString(text) {
-			return d.is
-		}
+	switch {
+	case lockedText.MatchString(text):
+		return lockedOut
+	case expiredText.MatchString(text):
+		return newSecret
+	case oneTimeText.MatchString(text):
+		return oneTime
+	case passwordText.MatchString(text):
+		return aPassword
 	}
 	return unknown
 }

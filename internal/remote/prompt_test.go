@@ -76,7 +76,8 @@ func TestQuestions(t *testing.T) {
 			var got []string
 			s = sshtest.Serve(t, asks(&s, &got, tc.prompts...), hostKey)
 			_, err := trusting(t, s, hostKey).Dial(t.Context(), hostAt(s), "hunter2")
-			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(hintOf(err), tc.hint) || strings.Contains(err.Error()+hintOf(err), "hunter") {
+			if err == nil || !strings.Contains(err.Error(), tc.want) || !strings.Contains(hintOf(err), tc.hint) ||
+				strings.Contains(err.Error()+hintOf(err), "hunter") {
 				t.Errorf("got %v\nhint: %s\nwant %q, %q", err, hintOf(err), tc.want, tc.hint)
 			}
 			refused, is := errors.AsType[*PasswordError](err)

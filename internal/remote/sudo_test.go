@@ -29,8 +29,9 @@ func TestBecomeRoot(t *testing.T) {
 		"it wants a screen": {"sudo: sorry, you must have a tty to run sudo; 1", "", "you must have a tty", SudoError{}, "!requiretty"},
 		"not this command": {
 			"Sorry, user ops is not allowed to execute '/bin/sh -c x' as root on node2.; 1", "", "is not allowed to execute", SudoError{}, rule + "ALL in"},
-		"expired":             {"sudo: Account or password is expired, reset your password and try again; 1", "", "password is expired", SudoError{}, "passwd"},
-		"a one-time password": {"Verification code: sudo: no password was provided\nsudo: a password is required; 1", "hunter2", "sudo failed: the host requires a one-time password", SudoError{}, rule + "NOPASSWD: ALL"},
+		"expired": {"sudo: Account or password is expired, reset your password and try again; 1", "", "password is expired", SudoError{}, "passwd"},
+		"a one-time password": {
+			"Verification code: sudo: no password was provided\nsudo: a password is required; 1", "hunter2", "sudo failed: the host requires a one-time password", SudoError{}, rule + "NOPASSWD: ALL"},
 		"locked": {
 			"The account is locked due to 3 failed logins.\nsudo: 1 incorrect password attempt; 1", "hunter2", "the account ops is locked", SudoError{}, "faillock --user"},
 		"nosuid": {
