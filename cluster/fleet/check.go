@@ -25,8 +25,6 @@ import (
 // prepare installs airgap.rpm on every other host and runs airgap preflight there. It returns the reports in
 // the order of airgap.yaml, and an error about hosts without a report.
 func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report, error) {
-	p.Now("Check " + f.names())
-	defer p.Now("")
 	pkg, err := f.programPackage(ctx)
 	if err != nil {
 		return nil, err
@@ -43,7 +41,7 @@ func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 	for _, m := range f.Members {
 		reports[m] = &preflight.Report{}
 	}
-	f.Each(ctx, f.Members, func(ctx context.Context, m *Member) error {
+	f.eachShown(ctx, p, "Check the other hosts", f.Members, func(ctx context.Context, m *Member) error {
 		if err := m.bring(ctx, pkg); err != nil {
 			return fmt.Errorf("install airgap.rpm: %w", err)
 		}
@@ -94,7 +92,9 @@ rpm -U --oldpackage --replacepkgs airgap.rpm`
 // bring installs airgap.rpm unless the host has the same build.
 func (m *Member) bring(ctx context.Context, p programRPM) error {
 	var have strings.Builder
-	err := m.client.Run(ctx, remote.Command{Args: []string{"rpm", "-q", "--qf", headerFormat, "airgap"}, Stdout: io.MultiWriter(&have, m.log), Stderr: m.log})
+	err := m.within(ctx, queryLimit, "rpm -q", func(ctx context.Context) error {
+		return m.client.Run(ctx, remote.Command{Args: []string{"rpm", "-q", "--qf", headerFormat, "airgap"}, Stdout: io.MultiWriter(&have, m.log), Stderr: m.log})
+	})
 	if exit, is := errors.AsType[*remote.ExitError](err); err != nil && (!is || exit.Code != 1) {
 		return err
 	}
@@ -102,14 +102,19 @@ func (m *Member) bring(ctx context.Context, p programRPM) error {
 		return nil
 	}
 	m.log.note("install airgap.rpm")
-	return m.client.RunWith(ctx, p.files, remote.Command{Args: []string{"sh", "-c", bringRPM, "sh", bundle.RPMKeyName}, Stdout: m.log, Stderr: m.log})
+	return m.within(ctx, rpmLimit, "rpm -U airgap.rpm", func(ctx context.Context) error {
+		return m.client.RunWith(ctx, p.files, remote.Command{Args: []string{"sh", "-c", bringRPM, "sh", bundle.RPMKeyName}, Stdout: m.log, Stderr: m.log})
+	})
 }
 
 // Membership reads from the host whether it is a node, and of which cluster.
 func (m *Member) Membership(ctx context.Context) (join.Membership, error) {
 	var run RemoteRun
 	var here join.Membership
-	if err := m.Run(ctx, &run, nil, "", "membership", "--output", "json"); err != nil {
+	err := m.within(ctx, queryLimit, "airgap membership", func(ctx context.Context) error {
+		return m.Run(ctx, &run, nil, "", "membership", "--output", "json")
+	})
+	if err != nil {
 		return here, err
 	}
 	return here, readResult(run.stdout.Bytes(), &here)
@@ -134,7 +139,7 @@ func (f *Fleet) preflight(ctx context.Context, m *Member, index []remote.File, r
 	args := append([]string{"preflight", "--index", ".", "--node", m.Node.Name, "--output", "json"}, join.RequireFlags(f.site.Required)...)
 	args = append(args, listFlag("--only", f.only)...)
 	args = append(args, listFlag("--skip", f.skip)...)
-	err := m.Run(ctx, &run, index, "", args...)
+	err := m.within(ctx, preflightLimit, "airgap preflight", func(ctx context.Context) error { return m.Run(ctx, &run, index, "", args...) })
 	if failed, is := errors.AsType[*remoteError](err); err != nil && (!is || failed.code != exitcode.Preflight) {
 		return err
 	}

@@ -9,10 +9,12 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/fleet/passwords"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
@@ -37,8 +39,8 @@ type Fleet struct {
 	// For other commands, a busy host is an error.
 	awaitsBusy bool
 
-	// The user types a password once. It is tried on every host that requires one.
-	password, sudoPassword string
+	source  passwords.Source // of airgap.yaml; nil if it has none
+	guesses *guesses
 }
 
 // Member is one other host. Only one goroutine uses it at a time.
@@ -53,9 +55,11 @@ type Member struct {
 	codes  []jointoken.JoinToken // join tokens created for it, possibly unused
 	unread *jointoken.JoinToken  // the last of them, if the busy host did not read it
 
-	password, sudoPassword string
-	refused                map[string]bool // passwords that it refused
-	asked                  int             // how often the user was asked for one
+	login, sudo credential
+	wrong       int  // passwords that it refused
+	over        bool // the login succeeded, or was given up
+
+	activity atomic.Pointer[activity] // nil if it does nothing
 }
 
 // Options are the options of the connections to the other hosts.
@@ -84,7 +88,11 @@ func Connect(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*F
 // New returns the other hosts without connecting to them.
 func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	c, h := s.Config, homes()
-	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, dialer: &remote.Dialer{
+	source, err := passwords.Open(expand(c.SSH.PasswordFile, h), c.SSH.PasswordCommand, nodeNames(c))
+	if err != nil {
+		return &Fleet{}, err
+	}
+	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), dialer: &remote.Dialer{
 		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
 		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: site.KnownHostsFile},
 	}}
@@ -106,13 +114,21 @@ func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	return f, nil
 }
 
+func nodeNames(c *config.Cluster) []string {
+	var all []string
+	for _, n := range c.Nodes {
+		all = append(all, n.Name)
+	}
+	return all
+}
+
 // add adds a host and opens its log.
 func (f *Fleet) add(n config.Node) (*Member, error) {
 	log, err := openLog(n.Name)
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{Node: n, host: f.site.Config.Remote(n), log: log, refused: map[string]bool{}}
+	m := &Member{Node: n, host: f.site.Config.Remote(n), log: log}
 	m.host.IdentityFile = expand(m.host.IdentityFile, homes())
 	f.Members = append(f.Members, m)
 	return m, nil
@@ -170,15 +186,6 @@ func (f *Fleet) Each(ctx context.Context, members []*Member, do func(context.Con
 		})
 	}
 	_ = g.Wait() // each host has its own error
-}
-
-// names returns the names of the hosts as text, with commas between them.
-func (f *Fleet) names() string {
-	var all []string
-	for _, m := range f.Members {
-		all = append(all, m.Node.Name)
-	}
-	return strings.Join(all, ", ")
 }
 
 // Problems returns one error with the failures of all hosts, or nil. what is the summary, next the hint.

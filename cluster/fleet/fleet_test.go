@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,16 +32,17 @@ func fleetOf(t *testing.T, tty *uitest.Terminal, servers ...*sshtest.Server) *Fl
 	dir := t.TempDir()
 	f := &Fleet{
 		console: console, site: &site.Site{Config: &config.Cluster{SSH: &remote.Config{Parallel: 2}}},
-		dialer: &remote.Dialer{Keys: &remote.Keys{}, Known: &remote.KnownHosts{Own: filepath.Join(dir, "known_hosts")}},
+		guesses: newGuesses(),
+		dialer:  &remote.Dialer{Keys: &remote.Keys{}, Known: &remote.KnownHosts{Own: filepath.Join(dir, "known_hosts")}},
 	}
 	for i, s := range servers {
-		log, err := os.Create(filepath.Join(dir, "log"))
+		log, err := os.Create(filepath.Join(dir, fmt.Sprintf("log%d", i)))
 		if err != nil {
 			t.Fatal(err)
 		}
-		name := "node" + string(rune('2'+i))
+		name := fmt.Sprintf("node%d", 2+i)
 		f.Members = append(f.Members, &Member{
-			Node: config.Node{Name: name}, log: newLog(log), refused: map[string]bool{},
+			Node: config.Node{Name: name}, log: newLog(log),
 			host: remote.Host{Name: name, Address: "127.0.0.1", Port: s.Port(), User: "ops"},
 		})
 	}
@@ -62,9 +64,12 @@ func TestFleetAsksOnce(t *testing.T) {
 	const yes = "Type yes if it is the same: "
 	tty.Types(t,
 		[2]string{yes, "yes\n"}, [2]string{yes, "yes\n"}, [2]string{yes, "yes\n"},
-		[2]string{"Password of ops on node2, and on the other hosts that require one (not shown): ", "same\n"},
+		[2]string{"Password of ops on node2 (not shown): ", "same\n"},
+		[2]string{"node2 accepted the password of ops. 2 other hosts of this user also require one: node3, node4.", ""},
+		[2]string{agreed, "yes\n"},
+		[2]string{"sudo password of ops on node2, which refused the login password", "become\n"}, // the login password was tried first
 		[2]string{"Password of ops on node4, which refused the last one (not shown): ", "other\n"},
-		[2]string{"sudo password of ops on node2, and on", "become\n"}, // the login password was tried first
+		[2]string{"node2 accepted the sudo password of ops.", ""}, [2]string{agreed, "yes\n"},
 	)
 	if err := f.Connect(t.Context()); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/remote"
@@ -208,6 +209,9 @@ func (f *Fleet) comeBack(ctx context.Context, m *Member, line ui.Host, gone bool
 		err := f.enter(ctx, m)
 		if _, changed := errors.AsType[*remote.HostKeyError](err); err == nil || changed {
 			return err
+		}
+		if refusesLogin(err) {
+			return advice.Add(fmt.Errorf("log in again after the connection was lost: %w", err), "run the same command again: it asks for the password, and continues")
 		}
 		if time.Now().After(until) {
 			return fmt.Errorf("wait %s for the host to come back: %w", patience, err)

@@ -4,75 +4,158 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"airgap.dev/airgap/cluster/fleet/passwords"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/remote"
 )
 
 // Connect logs in on every other host and becomes root there. It asks the user between the attempts, one question
 // at a time, so that no server waits for an answer. It reports the problems of all hosts in one error.
 func (f *Fleet) Connect(ctx context.Context) error {
-	waiting := f.Members
-	for len(waiting) > 0 && ctx.Err() == nil {
-		f.console.Progress().Now("Log in on " + f.names())
-		f.Each(ctx, waiting, f.enter)
+	try, waiting := slices.Clone(f.Members), slices.Clone(f.Members)
+	for len(try) > 0 && ctx.Err() == nil {
+		f.eachShown(ctx, f.console.Progress(), "Log in on the other hosts", try, f.enter)
 		f.console.EndProgress()
-		var again []*Member
-		for _, m := range waiting {
-			if m.Err == nil || ctx.Err() != nil {
-				continue
-			}
-			retry, err := f.answer(ctx, m)
-			if err != nil {
-				return err
-			}
-			if retry {
-				again = append(again, m)
-			}
+		var err error
+		if try, waiting, err = f.answerAll(ctx, waiting); err != nil {
+			return err
 		}
-		waiting = again
 	}
 	return f.Problems(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host")
+}
+
+// next is the treatment of a host after a failed login.
+type next int
+
+const (
+	giveUp next = iota
+	tryNow
+	tryLater // after the result of another host
+)
+
+// answerAll asks the user for the missing answers of these hosts. It returns the hosts to try now, and those with the
+// hosts that wait for them.
+func (f *Fleet) answerAll(ctx context.Context, members []*Member) (try, waiting []*Member, err error) {
+	f.guesses.newRound()
+	if err := seek(ctx, f.source, f.site.Config.SSH.Parallel, members); err != nil {
+		return nil, nil, err
+	}
+	for len(try) == 0 && len(members) > 0 {
+		waiting = nil
+		for _, m := range members {
+			then := giveUp
+			if m.Err != nil && ctx.Err() == nil {
+				if then, err = f.answer(ctx, m); err != nil {
+					return nil, nil, err
+				}
+			}
+			m.over = then == giveUp
+			if then == tryNow {
+				try = append(try, m)
+			}
+			if !m.over {
+				waiting = append(waiting, m)
+			}
+		}
+		if len(waiting) == len(members) { // a host that waits for one that was given up has its turn now
+			break
+		}
+		members = waiting
+	}
+	return try, waiting, ctx.Err()
 }
 
 // enter connects to the host if there is no connection, and becomes root.
 func (f *Fleet) enter(ctx context.Context, m *Member) error {
 	if m.client == nil {
-		client, err := f.dialer.Dial(ctx, m.host, m.password)
-		if err != nil {
+		if f.guesses.revoked(m, passwords.Login) {
+			return &remote.PasswordError{Host: m.host}
+		}
+		client, err := f.dialer.Dial(ctx, m.host, m.login.text)
+		if err = f.guesses.result(m, passwords.Login, err, client != nil && client.ByPassword); err != nil {
 			m.log.note("%v", err)
 			return err
 		}
-		m.client = client
+		m.client, client.Doing = client, m.doing
 		m.log.note("logged in on %s", m.host)
 	}
-	err := m.client.BecomeRoot(ctx, m.sudoPassword)
-	if err != nil {
+	if f.guesses.revoked(m, passwords.Sudo) {
+		return &remote.SudoError{Host: m.host, Wanted: true}
+	}
+	err := m.client.BecomeRoot(ctx, m.sudo.text)
+	if err = f.guesses.result(m, passwords.Sudo, err, m.client.SudoByPassword()); err != nil {
 		m.log.note("%v", err)
 	}
-	if errors.Is(err, remote.ErrLost) { // the next attempt needs a new connection
+	_, silent := errors.AsType[*remote.WaitError](err)
+	if silent || errors.Is(err, remote.ErrLost) { // the next attempt needs a new connection
 		m.hangUp()
 	}
 	return err
 }
 
-// answer asks the user for the missing password, passphrase or confirmation. It reports whether to try again.
-func (f *Fleet) answer(ctx context.Context, m *Member) (again bool, err error) {
+// result records the answer of a host to its password. If it refused one of a file or a command, the error names the place.
+func (g *guesses) result(m *Member, kind passwords.Kind, err error, byPassword bool) error {
+	c := m.credential(kind)
+	tried := c.guess
+	switch {
+	case tried.text == "":
+	case err == nil && byPassword:
+		g.note(m, kind, true)
+	case err == nil:
+		c.guess = guess{} // nobody knows whether it is right
+	case refusesPassword(err):
+		g.note(m, kind, false)
+		if tried.from != "" {
+			return advice.Replace(fmt.Errorf("%w; it is the %s password from %s", err, kind, tried.from), "correct the password there and run the same command again")
+		}
+	}
+	return err
+}
+
+// refusesPassword reports whether a host refused a password: it counts there.
+func refusesPassword(err error) bool {
+	login, isLogin := errors.AsType[*remote.PasswordError](err)
+	sudo, isSudo := errors.AsType[*remote.SudoError](err)
+	return isLogin && login.Refused || isSudo && sudo.Refused
+}
+
+// refusesLogin reports whether another attempt cannot succeed: the password is wrong, has expired or is valid once.
+func refusesLogin(err error) bool {
+	_, demands := errors.AsType[*remote.DemandError](err)
+	return demands || refusesPassword(err)
+}
+
+// answer finds the missing password, passphrase or confirmation of a host.
+func (f *Fleet) answer(ctx context.Context, m *Member) (next, error) {
 	if key, is := errors.AsType[*remote.HostKeyError](m.Err); is && key.Unknown() {
-		return f.vouch(ctx, m, key)
+		return again(f.vouch(ctx, m, key))
 	}
 	if locked, is := errors.AsType[*remote.PassphraseError](m.Err); is {
-		return f.unlock(ctx, locked.File)
+		return again(f.unlock(ctx, locked.File))
 	}
-	if login, is := errors.AsType[*remote.PasswordError](m.Err); is {
-		m.refuse(login.Refused, m.password)
-		return f.choose(ctx, m, &m.password, &f.password, "Password of "+m.host.User, "")
+	if kind, is := asksFor(m.Err); is {
+		return f.choose(ctx, m, kind)
 	}
-	if sudo, is := errors.AsType[*remote.SudoError](m.Err); is && (sudo.Wanted || sudo.Refused) {
-		m.refuse(sudo.Refused, m.sudoPassword)
-		return f.choose(ctx, m, &m.sudoPassword, &f.sudoPassword, "sudo password of "+m.host.User, m.password)
+	return giveUp, nil
+}
+
+// asksFor returns the password that a host requires, or refused.
+func asksFor(err error) (passwords.Kind, bool) {
+	if _, is := errors.AsType[*remote.PasswordError](err); is {
+		return passwords.Login, true
 	}
-	return false, nil
+	sudo, is := errors.AsType[*remote.SudoError](err)
+	return passwords.Sudo, is && (sudo.Wanted || sudo.Refused)
+}
+
+func again(yes bool, err error) (next, error) {
+	if yes {
+		return tryNow, err
+	}
+	return giveUp, err
 }
 
 // vouch asks the user to confirm an unknown host key, and saves it.
@@ -112,39 +195,4 @@ func (f *Fleet) unlock(ctx context.Context, file string) (bool, error) {
 	}
 	f.dialer.Keys.GiveUp(file)
 	return true, nil
-}
-
-// maxAsked is how often airgap asks for passwords of one host. It is small because hosts lock accounts after
-// several wrong passwords.
-const maxAsked = 3
-
-// choose sets the next password for a host: a known one that the host has not refused, or else one that the
-// user types.
-func (f *Fleet) choose(ctx context.Context, m *Member, its, shared *string, what string, others ...string) (bool, error) {
-	for _, known := range append(others, *shared) {
-		if known != "" && !m.refused[known] {
-			*its = known
-			return true, nil
-		}
-	}
-	if !f.console.Attended() || m.asked == maxAsked {
-		return false, nil
-	}
-	m.asked++
-	question := fmt.Sprintf("%s on %s, and on the other hosts that require one (not shown): ", what, m.Node.Name)
-	if *shared != "" { // already tried
-		question = fmt.Sprintf("%s on %s, which refused the last one (not shown): ", what, m.Node.Name)
-	}
-	typed, err := f.console.Ask(ctx, question, true)
-	if typed = strings.TrimRight(typed, "\r\n"); err != nil || typed == "" {
-		return false, ctx.Err()
-	}
-	*its, *shared = typed, typed
-	return true, nil
-}
-
-func (m *Member) refuse(refused bool, password string) {
-	if refused {
-		m.refused[password] = true
-	}
 }

@@ -47,7 +47,7 @@ func SecretKinds() []Secret {
 		{"the last part of a control-plane host's join token", "stored nowhere", "-", "with the join token; the cluster never has it", "with the join token", nil},
 		{"a node's key during the join", "/var/lib/airgap/join.conf, and kubeadm's bootstrap-kubelet.conf", "0600", "created on the host; the cluster signs its certificate for a join token", "end of the join; reset", []string{"var/lib/airgap/join.conf"}},
 		{"the key of the unit that approves join tokens", "/run/airgap-join-approver, control-plane hosts", "0600 in 0700, airgap-approver", "created by root at each start of the unit, certificate signed by the cluster's CA", "stop of the unit; 1 day", []string{"run/airgap-join-approver"}},
-		{"SSH and sudo passwords", "the memory of `airgap install`", "-", "prompt; sudo's stdin", "end of the process", nil},
+		{"SSH and sudo passwords", "the memory of `airgap install`; with `ssh.passwordFile` a file of the site", "of the file: 0600, else refused", "prompt, `ssh.passwordFile`, `ssh.passwordCommand`; sudo's stdin", "end of the process; the site manages the file", nil},
 		{"the key with which DKMS signs kernel modules (`gpu.source: dkms`): if it is enrolled for Secure Boot, its owner can sign any module for the server", "/var/lib/dkms/mok.key, GPU servers", "set by DKMS", "created by DKMS; the site enrols the public key, mok.pub", "not managed by airgap: `mokutil --delete`, then delete the file", []string{"var/lib/dkms"}},
 		{"SSH keys of the server and of root, logins of root's container tools", "/etc/ssh, /root/.ssh, /root/.docker", "set by the site", "created by the site; airgap reads them only to keep them out of a support bundle", "not managed by airgap", []string{"etc/ssh", "root/.ssh", "root/.docker"}},
 	}

@@ -68,8 +68,9 @@ func (c Cmd) run(ctx context.Context) ([]byte, error) {
 	if c.Log != "" {
 		return nil, c.runLogged(ctx, cmd)
 	}
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	var stdout bytes.Buffer
+	stderr := &ending{}
+	cmd.Stdout, cmd.Stderr = &stdout, stderr
 	if c.Stdout != nil {
 		cmd.Stdout = c.Stdout
 	}
@@ -88,6 +89,22 @@ func (c Cmd) run(ctx context.Context) ([]byte, error) {
 	}
 	return stdout.Bytes(), nil
 }
+
+// maxStderr is more than the lines of an error take.
+const maxStderr = 64 << 10
+
+// ending keeps the end of the written data.
+type ending struct{ text []byte }
+
+func (e *ending) Write(p []byte) (int, error) {
+	e.text = append(e.text, p...)
+	if over := len(e.text) - maxStderr; over > 0 {
+		e.text = append(e.text[:0], e.text[over:]...)
+	}
+	return len(p), nil
+}
+
+func (e *ending) String() string { return string(e.text) }
 
 func (c Cmd) runLogged(ctx context.Context, cmd *exec.Cmd) error {
 	f, err := os.OpenFile(c.Log, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)

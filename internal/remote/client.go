@@ -13,10 +13,14 @@ import (
 type Client struct {
 	Host
 
-	conn  *ssh.Client
-	sudo  sudo
-	gone  chan struct{}                          // closed when the connection has ended
-	again func(context.Context) (*Client, error) // another connection to the same host
+	ByPassword bool              // the host accepted the password, and no key
+	Doing      func(what string) // gets the name of a wait that begins; nil: nobody wants it
+
+	answer time.Duration // the limit of the login shell, and of sudo
+	conn   *ssh.Client
+	sudo   sudo
+	gone   chan struct{}                          // closed when the connection has ended
+	again  func(context.Context) (*Client, error) // another connection to the same host
 }
 
 // missed is how many signs of life may fail to come before a host counts as

@@ -14,7 +14,10 @@ type Config struct {
 	Port         int      `yaml:"port" json:"port" jsonschema:"default=22,minimum=1,maximum=65535,description=TCP port of sshd"`
 	IdentityFile string   `yaml:"identityFile" json:"identityFile" jsonschema:"example=~/.ssh/id_ed25519,description=Private key on the first host. Default: the keys of the SSH agent and the user's keys"`
 	KnownHosts   []string `yaml:"knownHosts" json:"knownHosts" jsonschema:"example=/etc/airgap/known_hosts,description=Files on the first host with known host keys in addition to ~/.ssh/known_hosts and /etc/ssh/ssh_known_hosts"`
-	Parallel     int      `yaml:"parallel" json:"parallel" jsonschema:"default=5,minimum=1,maximum=100,description=Maximum number of hosts that airgap works on in parallel"`
+	PasswordFile string   `yaml:"passwordFile" json:"passwordFile,omitempty" jsonschema:"example=/root/airgap-passwords" jsonschema_description:"File on the first host with the passwords of the other hosts, mode 0600. Each line is HOST login PASSWORD, or HOST sudo PASSWORD."`
+	// PasswordCommand gets the host in its environment.
+	PasswordCommand []string `yaml:"passwordCommand" json:"passwordCommand,omitempty" jsonschema:"example=/usr/local/sbin/host-password" jsonschema_description:"Program on the first host, with arguments, that prints the password of one host in one line, or nothing. The environment variables AIRGAP_HOST, AIRGAP_ADDRESS and AIRGAP_USER name the login, and AIRGAP_FOR is login or sudo."`
+	Parallel        int      `yaml:"parallel" json:"parallel" jsonschema:"default=5,minimum=1,maximum=100,description=Maximum number of hosts that airgap works on in parallel"`
 }
 
 // Override is nodes[].ssh: the differences of one host.
@@ -44,6 +47,16 @@ func (c *Config) Validate(at *field.Path) field.ErrorList {
 	all := validateFile(at.Child("identityFile"), c.IdentityFile)
 	for i, f := range c.KnownHosts {
 		all = append(all, validateFile(at.Child("knownHosts").Index(i), f)...)
+	}
+	all = append(all, validateFile(at.Child("passwordFile"), c.PasswordFile)...)
+	if len(c.PasswordCommand) == 0 {
+		return all
+	}
+	if c.PasswordFile != "" {
+		all = append(all, field.Forbidden(at.Child("passwordCommand"), "set passwordFile or passwordCommand, not both"))
+	}
+	if program := c.PasswordCommand[0]; !path.IsAbs(program) {
+		all = append(all, field.Invalid(at.Child("passwordCommand").Index(0), program, "want the absolute path of a program"))
 	}
 	return all
 }

@@ -18,6 +18,7 @@ type Dialer struct {
 	Known     *KnownHosts
 	Timeout   time.Duration // for connecting and logging in; 20 s when 0
 	Keepalive time.Duration // between two signs of life; 5 s when 0
+	Answer    time.Duration // for the login shell and for sudo to run a command; 1 minute when 0
 }
 
 // Dial connects and logs in, with the password if the host accepts no key; "" if
@@ -32,7 +33,7 @@ func (d *Dialer) Dial(ctx context.Context, h Host, password string) (*Client, er
 	}
 	var wrong error // of the key that it would rather show
 	for _, kind := range kinds {
-		client, err := d.login(ctx, &attempt{host: h, known: d.Known, password: password}, kind)
+		client, err := d.login(ctx, &attempt{host: h, known: d.Known, password: password, said: tail{max: maxSaid}}, kind)
 		if err == nil {
 			client.again = func(ctx context.Context) (*Client, error) { return d.Dial(ctx, h, password) }
 			return client, nil
@@ -76,12 +77,15 @@ type attempt struct {
 	hostKey  error    // problem of the host's key
 	locked   string   // the encrypted key that it would accept
 	asked    bool     // it asks for a password
-	refused  bool     // and refused this one
+	given    bool     // and got this one
+	unsigned string   // the socket of the agent that did not sign
+	demand   string   // the question that is not answered
+	said     tail     // its messages after the password
 	offering []string // the keys it was shown, and those that are of no use
 }
 
 func (d *Dialer) login(ctx context.Context, a *attempt, hostKeys []string) (*Client, error) {
-	keys, end, err := d.Keys.offer(a)
+	keys, end, err := d.Keys.offer(ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -98,7 +102,9 @@ func (d *Dialer) login(ctx context.Context, a *attempt, hostKeys []string) (*Cli
 		conn.Close()
 		return nil, a.explain(ctx, err)
 	}
-	return newClient(a.host, ssh.NewClient(c, channels, requests), cmp.Or(d.Keepalive, 5*time.Second)), nil
+	client := newClient(a.host, ssh.NewClient(c, channels, requests), cmp.Or(d.Keepalive, 5*time.Second))
+	client.ByPassword, client.answer = a.given, cmp.Or(d.Answer, time.Minute)
+	return client, nil
 }
 
 func unreachable(ctx context.Context, h Host, err error) error {
@@ -118,10 +124,11 @@ func (a *attempt) config(keys []*offered, hostKeys []string) *ssh.ClientConfig {
 			a.hostKey = a.known.check(a.host, key)
 			return a.hostKey
 		},
+		BannerCallback: func(text string) error { a.hears(text); return nil },
 		Auth: []ssh.AuthMethod{
 			ssh.PublicKeys(signers...),
+			ssh.KeyboardInteractive(a.challenge), // first, as it says what it asks for
 			ssh.PasswordCallback(a.secret),
-			ssh.KeyboardInteractive(a.challenge),
 		},
 	}
 }
@@ -131,21 +138,31 @@ var errNoPassword = errors.New("no password to give")
 // secret gives the password, once: a wrong one counts on the host.
 func (a *attempt) secret() (string, error) {
 	a.asked = true
-	if a.password == "" || a.refused {
+	if a.password == "" || a.given || a.demand != "" {
 		return "", errNoPassword
 	}
-	a.refused = true // unless we get in
+	a.given = true
 	return a.password, nil
 }
 
-// challenge answers PAM: a single question without echo asks for the
-// password.
-func (a *attempt) challenge(_, _ string, questions []string, echos []bool) ([]string, error) {
+// hears keeps the messages after the password. Text before it is a greeting for everybody.
+func (a *attempt) hears(text string) {
+	if a.given {
+		_, _ = a.said.Write([]byte(strings.TrimSpace(text) + "\n"))
+	}
+}
+
+// challenge answers PAM: a single question without echo asks for the password, once. Other questions are not answered.
+func (a *attempt) challenge(name, instruction string, questions []string, echos []bool) ([]string, error) {
+	a.hears(name + "\n" + instruction)
 	if len(questions) == 0 {
 		return nil, nil
 	}
-	if len(questions) > 1 || echos[0] {
-		return nil, fmt.Errorf("the host asks %q: only a password can be given", questions)
+	prompt := strings.TrimSpace(strings.Join(questions, " "))
+	wants := demandOf(instruction + "\n" + prompt)
+	if len(questions) > 1 || echos[0] || wants.refusesPassword() || a.given && wants == unknown {
+		a.demand = strings.TrimSpace(instruction + "\n" + prompt)
+		return nil, errNoPassword
 	}
 	answer, err := a.secret()
 	return []string{answer}, err
@@ -154,16 +171,37 @@ func (a *attempt) challenge(_, _ string, questions []string, echos []bool) ([]st
 // explain turns the error of a handshake into an error with a next step.
 func (a *attempt) explain(ctx context.Context, err error) error {
 	switch {
+	case ctx.Err() != nil && a.unsigned != "":
+		return &AgentError{a.host, a.unsigned, context.Cause(ctx)}
 	case ctx.Err() != nil:
 		return unreachable(ctx, a.host, err)
 	case a.hostKey != nil:
 		return a.hostKey
 	case a.locked != "":
 		return &PassphraseError{a.host, a.locked}
+	case a.demand != "":
+		return &DemandError{Host: a.host, Said: a.demand, wants: demandOf(a.demand)}
 	case a.asked:
-		return &PasswordError{Host: a.host, Refused: a.refused, Tried: a.offering}
+		return a.explainPassword(err)
 	case strings.Contains(err.Error(), "unable to authenticate"), strings.Contains(err.Error(), "Too many authentication failures"):
 		return &LoginError{Host: a.host, Tried: a.offering, Err: err}
 	}
 	return fmt.Errorf("connect to %s: %w", a.host, err)
 }
+
+// explainPassword tells a refused password from one that is no longer enough, and from a connection that ended.
+func (a *attempt) explainPassword(err error) error {
+	said := a.said.String()
+	switch wants := demandOf(said); {
+	case strings.Contains(err.Error(), changeRequest):
+		return &DemandError{Host: a.host, Said: "it requests a change of the password", wants: newSecret}
+	case a.given && wants == lockedOut, a.given && wants == newSecret:
+		return &DemandError{Host: a.host, Said: said, wants: wants}
+	case a.given && dropped(err):
+		return &EndedError{Host: a.host, Said: said, Err: err}
+	}
+	return &PasswordError{Host: a.host, Refused: a.given, Tried: a.offering, Said: said}
+}
+
+// changeRequest is the library's text about SSH_MSG_USERAUTH_PASSWD_CHANGEREQ.
+const changeRequest = "unexpected message type 60"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 )
@@ -64,10 +65,14 @@ type PasswordError struct {
 	Host    Host
 	Refused bool
 	Tried   []string // keys that it did not take
+	Said    string   // by the host, after the password
 }
 
 func (e *PasswordError) Error() string {
 	if e.Refused {
+		if said := lastLine(e.Said); said != "" {
+			return fmt.Sprintf("log in on %s: the password was refused: %s", e.Host, said)
+		}
 		return fmt.Sprintf("log in on %s: the password was refused", e.Host)
 	}
 	return fmt.Sprintf("log in on %s: it asks for a password%s", e.Host, refused(e.Tried))
@@ -78,7 +83,26 @@ func (e *PasswordError) Hint() string {
 	if e.Refused {
 		return "ssh " + e.Host.User + "@" + e.Host.Address + " has to work with it"
 	}
-	return "run airgap on a terminal and enter the password, or add one of these keys to " + authorizedKeys(e.Host)
+	return "run airgap on a terminal and enter the password, or add one of these keys to " + authorizedKeys(e.Host) +
+		", or set ssh.passwordFile or ssh.passwordCommand in airgap.yaml"
+}
+
+// AgentError says that the agent did not sign for a login, before the login's time was over.
+type AgentError struct {
+	Host   Host
+	Socket string
+	Err    error
+}
+
+func (e *AgentError) Error() string {
+	return fmt.Sprintf("log in on %s: wait for a signature of the agent at %s: %v", e.Host, e.Socket, e.Err)
+}
+
+func (e *AgentError) Unwrap() error { return e.Err }
+
+// Hint returns the next step.
+func (e *AgentError) Hint() string {
+	return "confirm the signature where the agent runs, or run airgap without it: name a key with ssh.identityFile, and unset SSH_AUTH_SOCK"
 }
 
 // LoginError says that nothing lets us in.
@@ -121,16 +145,44 @@ type ShellError struct {
 	Host Host
 	Code int    // exit status of the login shell
 	Said string // by the login shell
+
+	expired bool // the password; sshd then runs passwd in place of the shell
 }
 
 func (e *ShellError) Error() string {
+	if e.expired {
+		return fmt.Sprintf("log in on %s: %s: %s", e.Host, newSecret.problem(e.Host), lastLine(e.Said))
+	}
 	return fmt.Sprintf("run /bin/sh on %s: the login shell of %s did not run it (exit status %d): %s",
 		e.Host, e.Host.User, e.Code, cmp.Or(lastLine(e.Said), "it printed no reason"))
 }
 
 // Hint returns the next step.
 func (e *ShellError) Hint() string {
+	if e.expired {
+		return newSecret.hint(e.Host)
+	}
 	return "make this command succeed: ssh " + e.Host.User + "@" + e.Host.Address + " exec /bin/sh -c true; the user may need another login shell: usermod --shell /bin/bash " + e.Host.User
+}
+
+// WaitError says that a part of the host did not answer in time, on a connection that is alive.
+type WaitError struct {
+	Host  Host
+	What  string // sudo, the login shell
+	Limit time.Duration
+}
+
+func (e *WaitError) Error() string {
+	return fmt.Sprintf("become root on %s: %s did not answer within %s", e.Host, e.What, e.Limit)
+}
+
+// Hint returns the next step.
+func (e *WaitError) Hint() string {
+	login := "log in on " + e.Host.Name + " as " + e.Host.User
+	if e.What == "sudo" {
+		return login + " and run sudo -v: it may wait for a directory of users (SSSD, LDAP), a second factor or a name server"
+	}
+	return login + ": its home directory may be on a file server that does not answer, or a file such as .bashrc waits"
 }
 
 // SessionError says that the host refuses a session on a connection that it accepted.

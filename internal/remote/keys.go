@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -22,8 +24,9 @@ type Keys struct {
 	Socket   string   // of the agent; "" for none
 	Defaults []string // files to try when a host names none; missing ones are fine
 
-	mu    sync.Mutex
-	files map[string]*fileKey
+	mu     sync.Mutex
+	files  map[string]*fileKey
+	silent bool // the agent did not answer in time, and is not asked again
 }
 
 // fileKey is a key from a file. An encrypted one has no signer until Unlock.
@@ -112,6 +115,7 @@ type offered struct {
 	public     ssh.PublicKey
 	name       string // for people: its file, or "agent"
 	locked     func() // called if the passphrase is missing
+	unsigned   func() // called if the agent did not sign; nil without an agent
 }
 
 func (o *offered) PublicKey() ssh.PublicKey { return o.public }
@@ -126,6 +130,14 @@ func (o *offered) SignWithAlgorithm(rand io.Reader, data []byte, algorithm strin
 		o.locked()
 		return nil, errors.New("the key is encrypted")
 	}
+	signature, err := o.sign(rand, data, algorithm)
+	if err != nil && o.unsigned != nil {
+		o.unsigned()
+	}
+	return signature, err
+}
+
+func (o *offered) sign(rand io.Reader, data []byte, algorithm string) (*ssh.Signature, error) {
 	if s, can := o.Signer.(ssh.AlgorithmSigner); can {
 		return s.SignWithAlgorithm(rand, data, algorithm)
 	}
@@ -136,14 +148,14 @@ func (o *offered) String() string { return o.name + " (" + ssh.FingerprintSHA256
 
 // offer lists the keys to try on a host: the key in its configuration, else all. The
 // agent replaces a file if it has the same key; end closes its connection.
-func (k *Keys) offer(a *attempt) (all []*offered, end func(), err error) {
-	held, end := k.agent()
+func (k *Keys) offer(ctx context.Context, a *attempt) (all []*offered, end func(), err error) {
+	held, end := k.agent(ctx, a)
 	files := k.Defaults
 	if a.host.IdentityFile != "" {
 		files = []string{a.host.IdentityFile}
 	} else {
 		for _, s := range held {
-			all = append(all, &offered{Signer: s, public: s.PublicKey(), name: "a key of the agent"})
+			all = append(all, &offered{Signer: s, public: s.PublicKey(), name: "a key of the agent", unsigned: a.notSigned(k.Socket)})
 		}
 	}
 	for _, file := range files {
@@ -167,29 +179,60 @@ func (k *Keys) from(key *fileKey, held []ssh.Signer, a *attempt) *offered {
 	defer k.mu.Unlock()
 	o := &offered{Signer: key.signer, public: key.public, name: key.file, locked: func() { a.locked = key.file }}
 	if i := slices.IndexFunc(held, func(s ssh.Signer) bool { return same(s.PublicKey(), key.public) }); o.Signer == nil && i >= 0 {
-		o.Signer = held[i]
+		o.Signer, o.unsigned = held[i], a.notSigned(k.Socket)
 	}
 	return o
 }
 
 func same(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Marshal()) }
 
-// agent returns the keys in the agent. An agent that does not answer has none: its
-// socket may be old.
-func (k *Keys) agent() (held []ssh.Signer, end func()) {
+// agentLimit is for the list of keys, which an agent has in memory. A signature may take as long as the login: the user
+// of the agent may have to confirm it.
+const agentLimit = 5 * time.Second
+
+// agent returns the keys in the agent. An agent that does not answer has none: its socket may be old, or belong to a
+// session that hangs. Its connection ends with ctx.
+func (k *Keys) agent(ctx context.Context, a *attempt) (held []ssh.Signer, end func()) {
 	if k.Socket == "" {
 		return nil, func() {}
 	}
-	conn, err := net.Dial("unix", k.Socket) //nolint:noctx // a local socket answers or refuses at once
-	if err != nil {
+	k.mu.Lock()
+	silent := k.silent
+	k.mu.Unlock()
+	if silent {
+		a.useless("it did not answer before", k.Socket)
 		return nil, func() {}
 	}
+	listing, listed := context.WithTimeout(ctx, agentLimit)
+	defer listed()
+	conn, err := new(net.Dialer).DialContext(listing, "unix", k.Socket)
+	if err != nil {
+		a.useless(err, k.Socket)
+		return nil, func() {}
+	}
+	inTime := context.AfterFunc(listing, func() { conn.Close() })
 	held, err = agent.NewClient(conn).Signers()
+	inTime()
 	if err != nil {
 		conn.Close()
+		if listing.Err() != nil {
+			err = fmt.Errorf("no answer within %s", agentLimit)
+		}
+		k.mu.Lock()
+		k.silent = k.silent || listing.Err() != nil && ctx.Err() == nil
+		k.mu.Unlock()
+		a.useless(err, k.Socket)
 		return nil, func() {}
 	}
-	return held, func() { conn.Close() }
+	stop := context.AfterFunc(ctx, func() { conn.Close() }) // also during a signature
+	return held, func() { stop(); conn.Close() }
+}
+
+func (a *attempt) notSigned(socket string) func() { return func() { a.unsigned = socket } }
+
+// useless adds an agent without keys to the keys of the error.
+func (a *attempt) useless(why any, socket string) {
+	a.offering = append(a.offering, fmt.Sprintf("the agent at %s (%v)", socket, why))
 }
 
 // DefaultKeys are the files that OpenSSH tries in a home directory.

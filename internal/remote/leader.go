@@ -115,5 +115,19 @@ func (t *tail) String() string { return strings.TrimSpace(string(t.buf)) }
 
 func lastLine(text string) string {
 	text = strings.TrimSpace(text)
-	return strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:])
+	return shortened(strings.TrimSpace(text[strings.LastIndexByte(text, '\n')+1:]))
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
+
+const maxLine = 300 // bytes of a host's line in a message
+
+func shortened(line string) string {
+	if len(line) <= maxLine {
+		return line
+	}
+	return strings.ToValidUTF8(line[:maxLine], "") + "…"
 }

@@ -49,12 +49,13 @@ func (s sudo) refused(h Host, exit *ssh.ExitError, said string) error {
 		code = exit.ExitStatus()
 	}
 	if !s.wanted {
-		return &ShellError{Host: h, Code: code, Said: said}
+		return &ShellError{Host: h, Code: code, Said: said, expired: demandOf(said) == newSecret}
 	}
+	wants := demandOf(lastLines(said, 3))
 	return &SudoError{
-		Host: h, Said: said, Missing: code == 127,
-		Wanted:  s.password == "" && strings.Contains(said, "password is required"),
-		Refused: s.password != "" && wrongPassword(said),
+		Host: h, Said: said, Missing: code == 127, wants: wants,
+		Wanted:  s.password == "" && strings.Contains(said, "password is required") && !wants.refusesPassword(),
+		Refused: s.password != "" && wrongPassword(said) && !wants.refusesPassword(),
 	}
 }
 
@@ -65,6 +66,8 @@ type SudoError struct {
 	Refused bool   // the password was refused
 	Missing bool   // the host has no sudo
 	Said    string // by sudo
+
+	wants demand
 }
 
 func (e *SudoError) Error() string {
@@ -75,6 +78,8 @@ func (e *SudoError) Error() string {
 		return fmt.Sprintf("become root on %s: sudo asks for a password", e.Host)
 	case e.Refused:
 		return fmt.Sprintf("become root on %s: sudo refused the password", e.Host)
+	case e.wants.refusesPassword():
+		return fmt.Sprintf("become root on %s: sudo failed: %s: %s", e.Host, e.wants.problem(e.Host), lastLine(e.Said))
 	case e.noRule():
 		return fmt.Sprintf("become root on %s: sudo refused: %s", e.Host, lastLine(e.Said))
 	}
@@ -101,12 +106,14 @@ func (e *SudoError) Hint() string {
 		return "run airgap on a terminal and enter the password, or allow sudo without one: " + e.Host.User + " ALL=(ALL) NOPASSWD: ALL" + file
 	case e.Refused:
 		return "run airgap on a terminal and enter the password of " + e.Host.User + " on " + e.Host.Name
+	case e.wants == oneTime:
+		return "airgap runs many commands, and a one-time password is valid for one: " + e.Host.User + " ALL=(ALL) NOPASSWD: ALL" + file
+	case e.wants.refusesPassword():
+		return e.wants.hint(e.Host)
 	case strings.Contains(e.Said, "tty"):
 		return "Defaults:" + e.Host.User + " !requiretty" + file
 	case e.noRule():
 		return e.Host.User + " ALL=(ALL) ALL" + file + " (visudo -f), or another ssh.user in airgap.yaml"
-	case strings.Contains(e.Said, "expired"):
-		return "log in on " + e.Host.Name + " as " + e.Host.User + " and change the password: passwd"
 	}
 	return "log in on " + e.Host.Name + " as " + e.Host.User + ", run sudo -v and fix the cause that it prints"
 }
@@ -132,13 +139,29 @@ func (c *Client) BecomeRoot(ctx context.Context, password string) error {
 	return err
 }
 
+// SudoByPassword reports whether sudo accepted the password.
+func (c *Client) SudoByPassword() bool { return c.sudo.password != "" }
+
 func wrongPassword(said string) bool {
 	return strings.Contains(said, "incorrect password") || strings.Contains(said, "no password was provided") || strings.Contains(said, "Sorry, try again")
 }
 
-// isRoot reports whether commands run as root.
+// isRoot reports whether commands run as root. The login shell and sudo may hang: a home directory on a file server, a
+// directory of users, a second factor.
 func (c *Client) isRoot(ctx context.Context, as sudo) (bool, error) {
+	what := "the login shell"
+	if as.wanted {
+		what = "sudo"
+	}
+	if c.Doing != nil {
+		c.Doing(what)
+	}
 	var out bytes.Buffer
-	err := c.run(ctx, as, Command{Args: []string{"id", "-u"}, Stdout: &out})
+	limited, cancel := context.WithTimeout(ctx, c.answer)
+	defer cancel()
+	err := c.run(limited, as, Command{Args: []string{"id", "-u"}, Stdout: &out})
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		err = &WaitError{Host: c.Host, What: what, Limit: c.answer}
+	}
 	return strings.TrimSpace(out.String()) == "0", err
 }

@@ -30,6 +30,10 @@ func TestBecomeRoot(t *testing.T) {
 		"not this command": {
 			"Sorry, user ops is not allowed to execute '/bin/sh -c x' as root on node2.; 1", "", "is not allowed to execute", SudoError{}, rule + "ALL in"},
 		"expired": {"sudo: Account or password is expired, reset your password and try again; 1", "", "password is expired", SudoError{}, "passwd"},
+		"a one-time password": {
+			"Verification code: sudo: no password was provided\nsudo: a password is required; 1", "hunter2", "sudo failed: the host requires a one-time password", SudoError{}, rule + "NOPASSWD: ALL"},
+		"locked": {
+			"The account is locked due to 3 failed logins.\nsudo: 1 incorrect password attempt; 1", "hunter2", "the account ops is locked", SudoError{}, "faillock --user"},
 		"nosuid": {
 			"sudo: effective uid is not 0, is /usr/bin/sudo on a file system with the 'nosuid' option set; 1", "", "sudo failed: sudo: effective uid", SudoError{}, "run sudo -v"},
 		"bad sudoers file":  {"sudo: /etc/sudoers.d/x is world writable; 1", "", "world writable", SudoError{}, "run sudo -v"},

@@ -43,6 +43,12 @@ func (b *bars) Now(what string) {
 	}
 }
 
+// waiting draws a line with a text that changes, until stop.
+func (b *bars) waiting(text func() string) (stop func()) {
+	line := b.p.AddSpinner(0, mpb.BarWidth(1), mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return escapedLine(text()) })))
+	return func() { line.Abort(true) }
+}
+
 func (b *bars) Close() {
 	b.Now("")
 	b.hosts.end()

@@ -160,18 +160,6 @@ func Takes(public ssh.PublicKey) func(*ssh.ServerConfig) {
 	}
 }
 
-// Password lets one password in.
-func Password(want string) func(*ssh.ServerConfig) {
-	return func(c *ssh.ServerConfig) {
-		c.PasswordCallback = func(_ ssh.ConnMetadata, p []byte) (*ssh.Permissions, error) {
-			if string(p) == want {
-				return nil, nil
-			}
-			return nil, errors.New("no")
-		}
-	}
-}
-
 // Asked are the commands, for looking for secrets in them.
 func (s *Server) Asked() string {
 	s.mu.Lock()

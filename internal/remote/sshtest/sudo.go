@@ -1,6 +1,7 @@
 package sshtest
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -14,7 +15,8 @@ esac; shift; done
 if [ -z "$free" ]; then
 	[ -z "$never" ] || { echo "sudo: a password is required" >&2; exit 1; }
 	echo "We trust you have received the usual lecture." >&2
-	read -r line || { echo "sudo: no password was provided" >&2; exit 1; }
+	IFS= read -r line || { echo "sudo: no password was provided" >&2; exit 1; }
+	printf '%s\n' "$line" >>%TRIED%
 	[ "$line" = %PASSWORD% ] || { echo "Sorry, try again." >&2; echo "sudo: 1 incorrect password attempt" >&2; exit 1; }
 fi
 [ -n "$rule" ] || { echo "ops is not in the sudoers file." >&2; exit 1; }
@@ -26,7 +28,15 @@ func (s *Server) Sudo(t *testing.T, password string, free, rule bool) {
 	t.Helper()
 	flag := map[bool]string{true: "1"}
 	s.Program(t, "id", `echo "${AS-1000}"`)
-	s.Program(t, "sudo", strings.NewReplacer("%FREE%", flag[free], "%RULE%", flag[rule], "%PASSWORD%", password).Replace(sudo))
+	s.Program(t, "sudo", strings.NewReplacer("%FREE%", flag[free], "%RULE%", flag[rule], "%PASSWORD%", password, "%TRIED%", s.Path(sudoTried)).Replace(sudo))
+}
+
+const sudoTried = "sudo.tried"
+
+// SudoTried returns the passwords that sudo got.
+func (s *Server) SudoTried() []string {
+	text, _ := os.ReadFile(s.Path(sudoTried)) // there is none before the first
+	return strings.Fields(string(text))
 }
 
 // Root makes the user root.
