@@ -123,7 +123,7 @@ var allowed = map[string][]string{
 	"internal/listen":     {},
 	"internal/nevra":      {},
 	"internal/nextboot":   {"internal/host", "internal/nevra"},
-	"internal/outlier":    {"internal/ui"},
+	"internal/outlier":    {"internal/hostrange", "internal/ui"},
 	"internal/output":     {},
 	"internal/overlay":    {},
 	"internal/peercert":   {},
@@ -140,7 +140,7 @@ var allowed = map[string][]string{
 	"internal/yamlfault":  {},
 }
 
-var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/httpclient", "internal/listen", "internal/nevra",
+var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/listen", "internal/nevra",
 	"internal/nextboot", "internal/outlier", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/outlier"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -62,14 +63,14 @@ func (g grouped) text(p *printer, c checked, status Status) {
 		for _, f := range rest {
 			names = append(names, f.Hosts...)
 		}
-		p.detail("on", ui.Hosts(names))
+		p.detail("on", hostrange.Join(names))
 	}
 }
 
 // finding writes one finding. If the next finding has the same fix, the fix follows there.
 func (g grouped) finding(p *printer, f finding, fixFollows bool) {
 	p.detail("found", f.Found)
-	p.detail("on", fmt.Sprintf("%s (%d of %d)", ui.Hosts(f.Hosts), len(f.Hosts), g.reports))
+	p.detail("on", fmt.Sprintf("%s (%d of %d)", hostrange.Join(f.Hosts), len(f.Hosts), g.reports))
 	if f.Site != "" {
 		p.detail("site", f.Site+" (airgap.yaml)")
 	}
@@ -102,7 +103,7 @@ func (r Reports) summary() string {
 	}
 	text := fmt.Sprintf("%d of %d hosts pass, %d of %d results passed", len(r)-len(failed), len(r), passed, results)
 	if len(failed) > 0 {
-		text += "; not ready: " + ui.Hosts(failed)
+		text += "; not ready: " + hostrange.Join(failed)
 	}
 	return text
 }

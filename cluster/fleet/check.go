@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
@@ -220,7 +221,7 @@ func allPass(all preflight.Reports, p ui.Progress) error {
 		passed[r.Summary()] = append(passed[r.Summary()], r.Host)
 	}
 	for _, summary := range summaries {
-		p.Say("preflight: %s: %s", ui.Hosts(passed[summary]), summary)
+		p.Say("preflight: %s: %s", hostrange.Join(passed[summary]), summary)
 	}
 	if len(failed) == 0 {
 		return nil

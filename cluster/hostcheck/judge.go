@@ -110,7 +110,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 	w := preflight.Want{
 		Roles: c.PreflightRoles(s.Node.Name), OS: s.Index.Lock.OS, KubernetesVersion: c.Kubernetes.Version, ProxyMode: c.Kubernetes.ProxyMode(s.Facts),
 		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
-		NodeName: s.Node.Name, NodeAddress: s.Node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
+		NodeName:      s.Node.Name, NodeAddress: s.Node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(), LogBytes: kubeadm.PodLogBytes(c.Kubernetes, s.Facts),
 		SysctlFile: settings.SysctlFile, KubeletSysctls: settings.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
 		Network:    cni.NeedsOf(c.Network),

@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/outlier"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -79,7 +80,7 @@ func (a *AllHosts) Write(w io.Writer) error {
 	var err error
 	for _, groups := range [][]hostGroup{good, bad} { // findings last: a terminal shows the end
 		for _, g := range groups {
-			_, err = fmt.Fprintf(w, "%s (%d of %d)\n  %s\n", ui.Hosts(g.hosts), len(g.hosts), len(a.Hosts), strings.ReplaceAll(g.says, "\n", "\n  "))
+			_, err = fmt.Fprintf(w, "%s (%d of %d)\n  %s\n", hostrange.Join(g.hosts), len(g.hosts), len(a.Hosts), strings.ReplaceAll(g.says, "\n", "\n  "))
 		}
 	}
 	return err

@@ -48,6 +48,7 @@ var generated = []struct {
 	{regexp.MustCompile(`\b10\.96\.[1-9][0-9]*\.[0-9]+\b`), "10.96.X"}, // of Services without a requested address
 	{regexp.MustCompile(`\bdport 3[0-2][0-9]{3}\b`), "dport NODEPORT"},
 	{regexp.MustCompile(`\bKUBE-SEP-[A-Z0-9]{16}\b`), "KUBE-SEP-X"},
+	{regexp.MustCompile(`\bCNI-DN-[0-9a-f]{21}\b`), "CNI-DN-X"}, // of a pod's hostPort
 	{regexp.MustCompile(`\b127\.0\.0\.1:[3-6][0-9]{4}\b`), "127.0.0.1:PORT"},
 	{regexp.MustCompile(`\bapiserver-[0-9a-z]{26}\b`), "apiserver-ID"},
 	{regexp.MustCompile(`/pod-resources/[0-9]+$`), "/pod-resources/N"},
@@ -95,7 +96,7 @@ func reinstalled() []Exception {
 		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup-key/airgap\.(key|pub)( \d+)?$`, "the signing key of backups is new"},
 		Exception{`^[+-] (file|content)\t.* ?/var/lib/cni/`, "pods have other addresses"},
 		Exception{`^[+-] (listens\t/run/user/0/gnupg/|process\tgpg-agent$)`, "an agent that dnf's gpg started; it ends with its directory or at a power cut"},
-		Exception{`^[+-] nft\t(.*(XT target (DNAT|MASQUERADE) not found|masquerade fully-random|dnat to [0-9.:X]+))?$`, "nft cannot always translate iptables' targets"},
+		Exception{`^[+-] nft\t(.*(XT target (DNAT|MASQUERADE) not found|masquerade( fully-random)?|dnat to [0-9.:X]+))?$`, "nft cannot always translate iptables' targets"},
 		Exception{`^- run\t[df] /run/airgap(/kubeadm\.lock)?$`, "kubeadm's lock, which exists until a power cut"},
 		Exception{`^[+-] content\t.* /root/code$`, "the scenario's file with the join token"},
 	)

@@ -25,6 +25,7 @@ func TestNormal(t *testing.T) {
 		{`object	Pod kube-system coredns-589f44dc88-5ztpk`, `object	Pod kube-system coredns-589f44dc88-abcde`},
 		{`link	veth0a1b2c3d@if2 UP 0a:58:0a:f4:00:01 <BROADCAST>`, `link	veth99999999@if3 UP 1a:58:0a:f4:00:02 <BROADCAST>`},
 		{`nft	-A KUBE-SEP-ABCDEFGHIJKLMNOP -s 10.244.0.2/32`, `nft	-A KUBE-SEP-PONMLKJIHGFEDCBA -s 10.244.0.9/32`},
+		{`nft	meta l4proto tcp  tcp dport 10479 counter jump CNI-DN-06e68ae1bfe59bc54526e`, `nft	meta l4proto tcp  tcp dport 10479 counter jump CNI-DN-f79e2345bf797942dd226`},
 		{`pod	airgap-system/data-plane-4bpjl Running node1`, `pod	airgap-system/data-plane-njnbl Running node1`},
 		{
 			`nft	meta l4proto tcp ip daddr 10.96.163.143  tcp dport 80 counter jump KUBE-SVC-X`,

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -85,7 +86,7 @@ func Write(w io.Writer, all []Outlier) error {
 				fmt.Fprintf(w, "       %s: --output json has them\n", ui.Count(len(o.Others)-i, "other value"))
 				break
 			}
-			fmt.Fprintf(w, "       but %s on %s\n", other.Value, ui.Hosts(other.Hosts))
+			fmt.Fprintf(w, "       but %s on %s\n", other.Value, hostrange.Join(other.Hosts))
 		}
 	}
 	return nil

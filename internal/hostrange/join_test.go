@@ -1,11 +1,12 @@
-package ui
+package hostrange
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
 
-func TestHosts(t *testing.T) {
+func TestJoin(t *testing.T) {
 	for names, want := range map[string]string{
 		"":                                    "",
 		"node1":                               "node1",
@@ -18,8 +19,22 @@ func TestHosts(t *testing.T) {
 		"n99999999999999999999 n1":            "n99999999999999999999, n1",
 		"10 11":                               "[10-11]",
 	} {
-		if got := Hosts(strings.Fields(names)); got != want {
+		got := Join(strings.Fields(names))
+		if got != want {
 			t.Errorf("%s: got %q, want %q", names, got, want)
+		}
+		var back []string
+		for _, item := range strings.Fields(strings.ReplaceAll(got, ", ", " ")) {
+			some, err := Expand(item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back = append(back, some...)
+		}
+		given := strings.Fields(names)
+		slices.Sort(given)
+		if slices.Sort(back); !slices.Equal(back, slices.Compact(given)) {
+			t.Errorf("%s: %q stands for %q", names, got, back)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package ui
+package hostrange
 
 import (
 	"fmt"
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Hosts writes the names of hosts in the order of the slice, and shortens names that differ only in a number:
-// "node[001-016,044], db1". Numbers of different width are not combined, so each name can be read back.
-func Hosts(names []string) string {
+// Join writes the names of hosts in the order of the slice, and shortens names that differ only in a number:
+// "node[001-016,044], db1". Numbers of different width are not combined, so Expand of each item gives the names back.
+func Join(names []string) string {
 	var groups []*hostGroup
 	by := map[string]*hostGroup{}
 	for _, name := range names {
