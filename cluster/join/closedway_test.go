@@ -1,6 +1,7 @@
 package join
 
 import (
+	"errors"
 	"net"
 	"strconv"
 	"syscall"
@@ -81,7 +82,7 @@ func TestFinal(t *testing.T) {
 	} {
 		r := &trial{free: make(chan struct{}, 1), alive: map[string]way{"cp1": open}}
 		assert.Equal(t, test.want, r.final(t.Context(), open, test.err, test.attempt), name)
-		if test.err == errNoAnswer || test.err == syscall.EHOSTUNREACH {
+		if errors.Is(test.err, errNoAnswer) || errors.Is(test.err, syscall.EHOSTUNREACH) {
 			r.alive = map[string]way{"cp2": open}
 			assert.False(t, r.final(t.Context(), open, test.err, test.attempt), "%s, and no port answers", name)
 			r.alive = map[string]way{"cp1": {host: "cp1", address: "127.0.0.1:1", protocol: "tcp"}}
