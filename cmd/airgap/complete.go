@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/cluster/rotation"
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/docs"
+	"airgap.dev/airgap/internal/config/inventory"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/verify"
@@ -74,13 +75,15 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"ca":                  files("crt", "pem"),
 		"network-page":        files("html"),
 		"textfile":            files("prom"),
+		"into":                files("yaml", "yml"),
+		"format":              words(string(inventory.CSV), string(inventory.INI), string(inventory.YAML)),
 	}
 	maps.Copy(all, nameValues())
 	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle"} {
 		all[name] = folders
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
-		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix"} {
+		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all
@@ -121,6 +124,7 @@ func argumentValues() map[string]cobra.CompletionFunc {
 		},
 		"registry prune": storeNames,
 		"remove":         first(nodeNames),
+		"config import":  first(anyFile),
 	}
 	for _, path := range []string{"inspect", "install", "upgrade", "push", "restore", "netprobe listen", "registry import"} {
 		all[path] = first(folders)
