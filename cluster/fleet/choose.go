@@ -49,7 +49,7 @@ func (f *Fleet) choose(ctx context.Context, m *Member, kind passwords.Kind) (nex
 	case c.text != "" && !c.accepted: // chosen before, and not tried yet
 		return f.reserve(ctx, m, kind)
 	case c.failed != nil:
-		return m.fail(c.failed), nil
+		return m.fail(c.failed), nil //nolint:nilerr // the host keeps it
 	case c.refused[configured]:
 		return giveUp, nil
 	case c.found.Text != "":
