@@ -44,14 +44,12 @@ func (f *Fleet) choose(ctx context.Context, m *Member, kind passwords.Kind) (nex
 	c := m.credential(kind)
 	switch {
 	case m.wrong >= maxWrong:
-		m.Err = advice.Replace(fmt.Errorf("%w; it refused %s in this run, and another one could lock the account", m.Err, ui.Count(m.wrong, "password")),
-			"find the password, wait until a lock of the account would end, and run the same command again")
-		return giveUp, nil
+		return m.fail(advice.Replace(fmt.Errorf("%w; it refused %s in this run, and another one could lock the account", m.Err, ui.Count(m.wrong, "password")),
+			"find the password, wait until a lock of the account would end, and run the same command again")), nil
 	case c.text != "" && !c.accepted: // chosen before, and not tried yet
 		return f.reserve(ctx, m, kind)
 	case c.failed != nil:
-		m.Err = c.failed
-		return giveUp, nil
+		return m.fail(c.failed), nil //nolint:nilerr // the host keeps it
 	case c.refused[configured]:
 		return giveUp, nil
 	case c.found.Text != "":
@@ -62,6 +60,12 @@ func (f *Fleet) choose(ctx context.Context, m *Member, kind passwords.Kind) (nex
 		return f.chooseTyped(ctx, m, kind)
 	}
 	return f.reserve(ctx, m, kind)
+}
+
+// fail gives the host up, with its final error.
+func (m *Member) fail(err error) next {
+	m.Err = err
+	return giveUp
 }
 
 // reserve decides whether the host may try its guess now.
@@ -84,9 +88,8 @@ func (f *Fleet) reserve(ctx context.Context, m *Member, kind passwords.Kind) (ne
 		return f.ask(ctx, m, kind)
 	case configured:
 	}
-	m.Err = advice.Replace(fmt.Errorf("%w; the %s password from %s was not tried, because %s refused the ones from there", m.Err, kind, g.from, strings.Join(by, " and ")),
-		"correct the passwords there and run the same command again")
-	return giveUp, nil
+	return m.fail(advice.Replace(fmt.Errorf("%w; the %s password from %s was not tried, because %s refused the ones from there", m.Err, kind, g.from, strings.Join(by, " and ")),
+		"correct the passwords there and run the same command again")), nil
 }
 
 // chooseTyped takes a password that the user types. The first host of an account gets it alone. If it accepts, the user
@@ -115,9 +118,8 @@ func (f *Fleet) chooseTyped(ctx context.Context, m *Member, kind passwords.Kind)
 	case !all.first.over:
 		return tryLater, nil
 	}
-	m.Err = advice.Replace(fmt.Errorf("%w; airgap did not ask for it, because %s refused the password of %s", m.Err, all.first.Node.Name, m.host.User),
-		"find the password and run the same command again; one wrong password on each host could lock %s everywhere", m.host.User)
-	return giveUp, nil
+	return m.fail(advice.Replace(fmt.Errorf("%w; airgap did not ask for it, because %s refused the password of %s", m.Err, all.first.Node.Name, m.host.User),
+		"find the password and run the same command again; one wrong password on each host could lock %s everywhere", m.host.User)), nil
 }
 
 // agree asks whether the password that one host accepted is that of the other hosts.

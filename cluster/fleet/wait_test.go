@@ -75,8 +75,8 @@ func TestWaitsAreNamed(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	w.done.Store(1)
-	for i, waited := range []time.Duration{3, 25, 31, 4} {
-		b.Members[i].activity.Store(&activity{"sudo", now.Add(-waited * time.Second)})
+	for i, waited := range []int{3, 25, 31, 4} {
+		b.Members[i].activity.Store(&activity{"sudo", now.Add(-time.Duration(waited) * time.Second)})
 	}
 	if got, want := w.line(5, now), "Check: 1 of 5; waiting for node4 (sudo) for 31 s, node3 (sudo) for 25 s, node5 (sudo) for 4 s and 1 more"; got != want {
 		t.Errorf("got %q, want %q", got, want)

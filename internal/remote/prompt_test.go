@@ -68,7 +68,7 @@ func TestQuestions(t *testing.T) {
 		"locked":             {[]string{"The account is locked due to 3 failed logins.\nPassword: "}, 0, "the account ops is locked", "faillock --user ops --reset"},
 		"asked again":        {[]string{"Password: ", "Password: "}, 1, "the password was refused", ""},
 		"an unknown prompt":  {[]string{"Kennwort bitte: "}, 1, "the password was refused", ""},
-		"booting":            {[]string{"Password: ", ">System is booting up. Unprivileged users are not permitted to log in yet."}, 1, "the host ended the connection after the password", "journalctl -u sshd"},
+		"booting":            {[]string{"Password: ", ">System is booting up."}, 1, "the host ended the connection after the password", "journalctl -u sshd"},
 		"locked by this one": {[]string{"Password: ", ">Account locked due to 3 failed logins"}, 1, "the account ops is locked: Account locked due to 3", "faillock"},
 	} {
 		t.Run(name, func(t *testing.T) {
