@@ -6,14 +6,7 @@ import (
 	"airgap.dev/airgap/cluster/status"
 )
 
-func statusCommand(a *app) *cobra.Command {
-	var keys []string
-	var node string
-	var all, everywhere bool
-	cmd := &cobra.Command{
-		Use:   "status",
-		Short: "Show the installation on this server, its drift, and the next steps",
-		Long: `Show the cluster and the role of this server, the installed bundle, the state of the
+const statusLong = `Show the cluster and the role of this server, the installed bundle, the state of the
 registry and the nodes, certificates that expire within 30 days, the newest backup, and
 the steps. Use this command first to diagnose a server.
 
@@ -28,7 +21,16 @@ differs from most others.
 Nothing is changed. Root sees everything; other users see the files that they can read.
 
 The exit code is 0 even with drift, because drift can be intended. airgap verify checks
-the health of the cluster.`,
+the health of the cluster.`
+
+func statusCommand(a *app) *cobra.Command {
+	var keys []string
+	var node string
+	var all, everywhere bool
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Show the installation on this server, its drift, and the next steps",
+		Long:    statusLong,
 		Example: "  airgap status\n  airgap status --steps\n  airgap status --all-hosts\n  airgap status --output json",
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

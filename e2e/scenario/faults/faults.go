@@ -32,6 +32,25 @@ func (f Fault) slowly(within time.Duration) Fault {
 	return f
 }
 
+// thenAlso returns the fault with a second part of the repair.
+func (f Fault) thenAlso(repair func(context.Context) error) Fault {
+	before := f.repair
+	f.repair = func(ctx context.Context) error {
+		if err := before(ctx); err != nil {
+			return err
+		}
+		return repair(ctx)
+	}
+	return f
+}
+
+// newHostPorts deletes the pod with a hostPort on node4: the rules come back with the new pod.
+func newHostPorts(e *scenario.Env, first lab.Machine) func(context.Context) error {
+	return func(ctx context.Context) error {
+		return e.Script(ctx, first, scenario.Kubectl+"-n airgap-system delete pod -l app.kubernetes.io/name=data-plane --field-selector spec.nodeName=node4")
+	}
+}
+
 // faults returns at least one fault for each rule that the lab can break.
 func faults(e *scenario.Env, l *lab.Lab) []Fault {
 	all := hostFaults(e, l)
@@ -51,7 +70,8 @@ func hostFaults(e *scenario.Env, l *lab.Lab) []Fault {
 			"sed -i.was 's/^cgroupDriver: .*/cgroupDriver: cgroupfs/' /var/lib/kubelet/config.yaml", "mv /var/lib/kubelet/config.yaml.was /var/lib/kubelet/config.yaml",
 			"cgroups", "Node node4", "configuration file has cgroupfs"),
 		On(e, worker, "a kernel parameter is changed", "sysctl -qw net.ipv4.ip_forward=0", "sysctl -qw net.ipv4.ip_forward=1", "sysctls", "net.ipv4.ip_forward", "0"),
-		On(e, worker, "firewalld is started by another team", "systemctl start firewalld"+reportNow, "systemctl stop firewalld"+reportNow, "host-network", "Node node4, firewalld", "without airgap's openings").slowly(3 * time.Minute),
+		On(e, worker, "firewalld is started by another team", "systemctl start firewalld"+reportNow, "systemctl stop firewalld"+reportNow, "host-network", "Node node4, firewalld", "without airgap's openings").
+			slowly(3 * time.Minute).thenAlso(newHostPorts(e, first)), // EL 8's firewalld flushes the rules of hostPort
 		On(e, worker, "swap returns to fstab", "echo '/swap.lab none swap defaults 0 0' >>/etc/fstab"+reportNow, "sed -i '/^.swap.lab /d' /etc/fstab"+reportNow,
 			"next-boot", "Node node4, swap", "the next boot turns on /swap.lab").slowly(3 * time.Minute),
 		On(e, worker, "a package loses its lock", "sed -i.was /^kubelet-/d "+versionlock+reportNow, "mv "+versionlock+".was "+versionlock+reportNow, "packages", "Node node4", "kubelet"),
@@ -147,9 +167,7 @@ func networkFaults(e *scenario.Env, l *lab.Lab) []Fault {
 		{
 			name: "a reload of firewalld flushed the rules of hostPort", rule: "data-plane", object: "hostPort 10479 of node4", saw: "refused from node4",
 			inject: func(ctx context.Context) error { return e.Script(ctx, worker, "iptables -t nat -F CNI-HOSTPORT-DNAT") },
-			repair: func(ctx context.Context) error { // the rules come back with a new pod
-				return e.Script(ctx, first, scenario.Kubectl+"-n airgap-system delete pod -l app.kubernetes.io/name=data-plane --field-selector spec.nodeName=node4")
-			},
+			repair: newHostPorts(e, first),
 		},
 		On(e, worker, "a node is cut off", cutOff, "nft delete table inet cut", "nodes-ready", "Node node4", "not reporting").slowly(2 * time.Minute),
 		On(e, worker, "the tunnel has another MTU", "ip link set flannel.1 mtu 1300", "ip link set flannel.1 mtu 1450", "pod-network-mtu", "Node node4, link flannel.1", "1300 bytes"),
