@@ -12,7 +12,7 @@ import (
 
 // invocation is the command that runs in this process, and its user.
 func invocation() step.Invocation {
-	i := step.Invocation{Command: verb(os.Args), Program: version.String()}
+	i := step.Invocation{Command: verb(os.Args), PID: os.Getpid(), Program: version.String()}
 	i.From, _, _ = strings.Cut(os.Getenv("SSH_CONNECTION"), " ") // sudo may remove it
 	i.Host, _ = os.Hostname()                                    // empty if the kernel has none
 	if u, err := user.Current(); err == nil {

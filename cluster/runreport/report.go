@@ -41,6 +41,8 @@ type Run struct {
 	Result  string    `json:"result"`
 	Error   string    `json:"error,omitempty"`
 	Steps   []Step    `json:"steps"`
+
+	command step.Invocation // zero for an older version's run
 }
 
 // Step is one step that ran. Steps that had nothing to change are not in the journal.
@@ -64,11 +66,7 @@ func runsOf(entries []step.Entry) []Run {
 	for _, e := range entries {
 		switch {
 		case e.Event == step.RunBegan:
-			r := Run{Began: e.Time, Ended: e.Time, Result: Interrupted}
-			if c := e.Command; c != nil {
-				r.Command, r.User, r.From, r.Program = c.Command, c.User, c.From, c.Program
-			}
-			runs, open = append(runs, r), true
+			runs, open = begin(runs, e), true
 		case e.Event == step.RunEnded:
 			if open {
 				runs[len(runs)-1].end(e)
@@ -82,6 +80,19 @@ func runsOf(entries []step.Entry) []Run {
 		}
 	}
 	return runs
+}
+
+// begin adds a run, or continues the last one: a process that runs several lists of steps has an entry for each.
+func begin(runs []Run, e step.Entry) []Run {
+	r := Run{Began: e.Time, Ended: e.Time, Result: Interrupted}
+	if c := e.Command; c != nil {
+		r.Command, r.User, r.From, r.Program, r.command = c.Command, c.User, c.From, c.Program, *c
+	}
+	if last := len(runs) - 1; last >= 0 && r.command.PID != 0 && runs[last].command == r.command {
+		runs[last].Ended, runs[last].Result, runs[last].Error = e.Time, Interrupted, ""
+		return runs
+	}
+	return append(runs, r)
 }
 
 func (r *Run) end(e step.Entry) {

@@ -58,6 +58,19 @@ func TestRunsOf(t *testing.T) {
 	assert.Equal(t, []string{"install containerd.io-2.1.4"}, runs[1].Steps[1].Changes)
 }
 
+// TestSeveralListsOfSteps: one process is one run, and another process with the same command is another.
+func TestSeveralListsOfSteps(t *testing.T) {
+	began := func(minute, pid int) step.Entry {
+		return step.Entry{Time: at(minute), Event: step.RunBegan, Command: &step.Invocation{Command: "airgap upgrade", PID: pid}}
+	}
+	end := func(minute int) step.Entry { return step.Entry{Time: at(minute), Event: step.RunEnded} }
+	runs := runsOf([]step.Entry{began(1, 7), end(2), began(3, 7), end(4), began(5, 8), end(6)})
+	if assert.Len(t, runs, 2) {
+		assert.Equal(t, []time.Time{at(1), at(4)}, []time.Time{runs[0].Began, runs[0].Ended})
+		assert.Equal(t, Done, runs[0].Result)
+	}
+}
+
 func TestChoice(t *testing.T) {
 	count := func(c Choice) int { return len(c.of(runsOf(journal()))) }
 	assert.Equal(t, 4, count(Choice{}))

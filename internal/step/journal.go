@@ -44,6 +44,7 @@ type Invocation struct {
 	User    string `json:"user"`           // "kim as root"
 	From    string `json:"from,omitempty"` // the address of the SSH client
 	Host    string `json:"host"`
+	PID     int    `json:"pid"`     // one process may run several lists of steps
 	Program string `json:"program"` // the version of airgap
 }
 
