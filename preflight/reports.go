@@ -24,6 +24,9 @@ func (r Reports) Passed() bool {
 // maxReports is far more than the reports of a thousand hosts need.
 const maxReports = 64 << 20
 
+// maxTraits is far more than the traits of this program.
+const maxTraits = 100
+
 // ReadReports reads the output of `airgap preflight --output json`: one report, or a list of
 // reports. It ignores unknown fields, because hosts may run another release. It computes whether
 // a host passed from the results, and does not trust the value in the file.
@@ -72,6 +75,9 @@ func (r *Report) accept() error {
 	}
 	if r.Host == "" || len(r.Results) == 0 {
 		return errors.New("host or results are missing: expected the output of airgap preflight --output json")
+	}
+	if len(r.Traits) > maxTraits {
+		return fmt.Errorf("%s: %d traits: expected at most %d", r.Host, len(r.Traits), maxTraits)
 	}
 	for i := range r.Traits {
 		r.Traits[i] = outlier.Trait{Name: plainLine(r.Traits[i].Name), Value: plainLine(r.Traits[i].Value)}

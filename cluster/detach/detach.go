@@ -132,7 +132,7 @@ func (r *runner) start(ctx context.Context, c Command) (*connection, error) {
 
 // begin sends the request and follows the command.
 func (r *runner) begin(conn *connection, c Command) (Outcome, error) {
-	f, err := encoded(startFrame, request{Args: c.Args, Dir: r.dir, Environment: os.Environ(),
+	f, err := encoded(startFrame, request{Args: c.Args, Dir: r.dir, Environment: append(os.Environ(), host.OperatorVariable+"="+host.Operator()),
 		Terminal: [3]bool{terminal(r.streams.In) != nil, terminal(r.streams.Out) != nil, terminal(r.streams.Err) != nil}, Size: r.streams.size()})
 	if err == nil {
 		err = f.write(conn)

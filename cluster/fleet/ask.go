@@ -3,7 +3,8 @@ package fleet
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"slices"
+	"strings"
 )
 
 // Answer is the JSON output of a command on another host, or why there is none.
@@ -16,25 +17,30 @@ type Answer struct {
 // maxAnswer, in bytes, is far more than a command prints about one host.
 const maxAnswer = 32 << 20
 
-// Ask runs airgap on each other host, and returns the output in the order of airgap.yaml. f can be nil.
+// Ask runs airgap on each other host, and returns the output in the order of airgap.yaml. A host without a connection
+// answers with its error. f can be nil.
 func (f *Fleet) Ask(ctx context.Context, args ...string) []Answer {
 	if f == nil {
 		return nil
 	}
 	outputs := map[*Member]*RemoteRun{}
+	var connected []*Member
 	for _, m := range f.Members {
-		outputs[m] = &RemoteRun{}
+		outputs[m] = &RemoteRun{limit: maxAnswer}
+		if m.client != nil {
+			connected = append(connected, m)
+		}
 	}
-	f.Each(ctx, f.Members, func(ctx context.Context, m *Member) error {
-		return m.Run(ctx, outputs[m], nil, "", append(args, "--output", "json")...)
+	what := "airgap " + strings.Join(args, " ")
+	f.eachShown(ctx, f.console.Progress(), "Ask the other hosts", connected, func(ctx context.Context, m *Member) error {
+		return m.within(ctx, queryLimit, what, func(ctx context.Context) error {
+			return m.Run(ctx, outputs[m], nil, "", append(slices.Clone(args), "--output", "json")...)
+		})
 	})
+	f.console.EndProgress()
 	var all []Answer
 	for _, m := range f.Members {
-		a := Answer{Host: m.Node.Name, JSON: outputs[m].stdout.Bytes(), Err: m.Err}
-		if len(a.JSON) > maxAnswer {
-			a.JSON, a.Err = nil, fmt.Errorf("airgap printed more than %d MiB", maxAnswer>>20)
-		}
-		all = append(all, a)
+		all = append(all, Answer{Host: m.Node.Name, JSON: outputs[m].stdout.Bytes(), Err: m.Err})
 	}
 	return all
 }

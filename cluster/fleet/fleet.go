@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -67,6 +68,7 @@ type Options struct {
 	Console ui.Console // asks the user for passwords and host keys
 	Skip    []string   // preflight checks
 	NoSSH   bool
+	Partial bool // Connect goes on without hosts that it cannot log in on
 }
 
 // Connect logs in on the other hosts. It returns nil if airgap does not use SSH: airgap.yaml has no section ssh or
@@ -78,6 +80,9 @@ func Connect(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*F
 	f, err := New(s, b, o)
 	if err == nil {
 		err = f.Connect(ctx)
+		if o.Partial && ctx.Err() == nil && f.loggedIn() {
+			err = nil
+		}
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -85,10 +90,15 @@ func Connect(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*F
 	return f, nil
 }
 
+// loggedIn reports whether each host has a connection or an error.
+func (f *Fleet) loggedIn() bool {
+	return !slices.ContainsFunc(f.Members, func(m *Member) bool { return m.client == nil && m.Err == nil })
+}
+
 // New returns the other hosts without connecting to them.
 func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	c, h := s.Config, homes()
-	source, err := passwords.Open(expand(c.SSH.PasswordFile, h), c.SSH.PasswordCommand, nodeNames(c))
+	source, err := passwords.Open(expand(c.SSH.PasswordFile, h), c.SSH.PasswordCommand, nodeNames(s.Nodes))
 	if err != nil {
 		return &Fleet{}, err
 	}
@@ -114,9 +124,10 @@ func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	return f, nil
 }
 
-func nodeNames(c *config.Cluster) []string {
+// nodeNames are the names of all nodes of airgap.yaml, also of removed ones: their passwords may stay in the file.
+func nodeNames(nodes []config.Node) []string {
 	var all []string
-	for _, n := range c.Nodes {
+	for _, n := range nodes {
 		all = append(all, n.Name)
 	}
 	return all

@@ -19,7 +19,18 @@ type RemoteRun struct {
 	stdout bytes.Buffer
 	said   bytes.Buffer // stderr without progress events
 	line   []byte
+	limit  int     // bytes of stdout; 0: no limit
 	Show   ui.Host // displays the progress; nil: no display
+}
+
+// bounded is the stdout of a run. It ends the run if there is too much.
+type bounded struct{ run *RemoteRun }
+
+func (b bounded) Write(p []byte) (int, error) {
+	if limit := b.run.limit; limit > 0 && b.run.stdout.Len()+len(p) > limit {
+		return 0, fmt.Errorf("airgap printed more than %d MiB", limit>>20)
+	}
+	return b.run.stdout.Write(p)
 }
 
 // Run runs airgap on the host and appends its output to the host's log. files are copied to its working directory.
@@ -30,7 +41,7 @@ func (m *Member) Run(ctx context.Context, run *RemoteRun, files []remote.File, s
 	cmd := remote.Command{
 		Args:   append([]string{"airgap"}, args...),
 		Stdin:  strings.NewReader(stdin),
-		Stdout: io.MultiWriter(&run.stdout, m.log),
+		Stdout: io.MultiWriter(bounded{run}, m.log),
 		Stderr: io.MultiWriter(run, m.log),
 	}
 	var err error

@@ -6,9 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/version"
 )
+
+// Open returns the journal of this host for a run of this process.
+func Open() *step.Journal { return step.OpenJournal(site.JournalFile).Of(invocation()) }
 
 // invocation is the command that runs in this process, and its user.
 func invocation() step.Invocation {
@@ -18,28 +23,24 @@ func invocation() step.Invocation {
 	if u, err := user.Current(); err == nil {
 		i.User = u.Username
 	}
-	if by := operator(); by != "" && by != i.User {
+	if by := host.Operator(); by != "" && by != i.User {
 		i.User = by + " as " + i.User
 	}
 	return i
 }
 
-// operator is the user who logged in: the kernel keeps this after su and sudo. It is "" in a service.
-func operator() string {
-	if uid, err := os.ReadFile("/proc/self/loginuid"); err == nil {
-		if u, err := user.LookupId(strings.TrimSpace(string(uid))); err == nil {
-			return u.Username
-		}
-	}
-	return os.Getenv("SUDO_USER")
-}
-
 // verb is the command without its flags and arguments: they may name files or contain codes.
 func verb(args []string) string {
-	words := append([]string{"airgap"}, args[min(1, len(args)):]...)
-	groups := []string{"certs", "registry", "encryption", "upgrade"} // have subcommands that change a host
-	if len(words) > 2 && slices.Contains(groups, words[1]) && strings.Trim(words[2], "abcdefghijklmnopqrstuvwxyz-") == "" && words[2][0] != '-' {
-		return strings.Join(words[:3], " ")
+	for i, word := range args[min(1, len(args)):] {
+		switch {
+		case slices.Contains([]string{"install", "join", "rollback", "remove", "restore", "reset", "upgrade"}, word):
+			if next := args[i+2:]; word == "upgrade" && len(next) > 0 && next[0] == "node" {
+				return "airgap upgrade node"
+			}
+			return "airgap " + word
+		case word == "certs":
+			return "airgap certs rotate-ca"
+		}
 	}
-	return strings.Join(words[:min(len(words), 2)], " ")
+	return "airgap"
 }

@@ -12,11 +12,11 @@ func TestVerb(t *testing.T) {
 	for args, want := range map[string]string{
 		"airgap": "airgap",
 		"/usr/bin/airgap install /mnt/stick/bank":  "airgap install",
+		"airgap --output json install /mnt/bank":   "airgap install",
 		"airgap join 10.0.0.1:5000 --token-file x": "airgap join",
 		"airgap join abcdef":                       "airgap join",
-		"airgap certs renew --all":                 "airgap certs renew",
-		"airgap certs --yes":                       "airgap certs",
-		"airgap upgrade /mnt/stick":                "airgap upgrade",
+		"airgap certs rotate-ca front-proxy":       "airgap certs rotate-ca",
+		"airgap upgrade stick":                     "airgap upgrade",
 		"airgap upgrade node":                      "airgap upgrade node",
 	} {
 		assert.Equal(t, want, verb(strings.Fields(args)), args)

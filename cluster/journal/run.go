@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 
-	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -14,7 +13,7 @@ import (
 // host's lock.
 func Run(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, error) {
 	n := 0
-	j := step.OpenJournal(site.JournalFile).Of(invocation())
+	j := Open()
 	result, err := step.Run(ctx, j, steps, func(e step.Event) {
 		if e.Outcome != "" {
 			Show(p, e)

@@ -60,7 +60,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
-	j := step.OpenJournal(site.JournalFile)
+	j := journal.Open()
 	steps, plan, err := planOf(j, o.Wipe)
 	if err != nil {
 		return Result{}, err
@@ -177,7 +177,7 @@ func undo(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool, p 
 	result := Result{Undone: len(steps)}
 	err := step.Undo(ctx, j, steps, func(e step.Event) { journal.Show(p, e) })
 	if err != nil {
-		return result, err
+		return result, errors.Join(err, j.End(err))
 	}
 	if result.Listed, err = leave.RemainingNode(site.ThisMachine().Member); err != nil {
 		return result, err

@@ -75,9 +75,12 @@ func (r *Report) askOthers(ctx context.Context, o Options, choice Choice) error 
 		return err
 	}
 	r.Hosts[0].Host = s.Node.Name
-	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: o.Console})
+	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: o.Console, Partial: true})
 	if err != nil {
 		return err
+	}
+	if f == nil && len(s.Config.Nodes) > 1 {
+		return advice.Add(errors.New("report the runs on all hosts: airgap.yaml has no section ssh"), "run airgap report run on each host")
 	}
 	defer f.Close()
 	for _, a := range f.Ask(ctx, choice.args()...) {

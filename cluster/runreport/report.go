@@ -57,7 +57,7 @@ type Step struct {
 }
 
 // unknownUser stands for the runs of older versions, whose journal has only steps.
-const unknownUser = "unknown: an older airgap ran"
+const unknownUser = "unknown, as in journals of older versions"
 
 // runsOf groups the journal of a host by run.
 func runsOf(entries []step.Entry) []Run {

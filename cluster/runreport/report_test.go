@@ -110,7 +110,7 @@ func TestWrite(t *testing.T) {
               install containerd.io-2.1.4
               error: no room
 `)
-	assert.True(t, strings.HasSuffix(b.String(), "node2: no change\nnode3: unknown: connect: timed out\n"), b.String())
+	assert.True(t, strings.HasSuffix(b.String(), "node2: no recorded change\nnode3: unknown: connect: timed out\n"), b.String())
 }
 
 // TestHTMLShowsForeignTextAsText: another host's report cannot add elements to the page.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,10 +20,13 @@ func (r *Report) Write(w io.Writer) error {
 		if h.Error != "" {
 			t.line("%s: unknown: %s", h.Host, h.Error)
 		} else if len(h.Runs) == 0 {
-			t.line("%s: no change", h.Host)
+			t.line("%s: no recorded change", h.Host)
 		}
 		for _, run := range h.Runs {
 			t.line("%s: %s", h.Host, run.heading())
+			if run.Error != "" && !slices.ContainsFunc(run.Steps, func(s Step) bool { return s.Error != "" }) {
+				t.line("  error: %s", strings.ReplaceAll(run.Error, "\n", "\n  "))
+			}
 			for _, s := range run.Steps {
 				t.line("  %s  %-11s  %-16s  %s", s.Began.UTC().Format(time.TimeOnly), s.Result, s.Step, s.Title)
 				for _, change := range s.Changes {

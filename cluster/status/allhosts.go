@@ -1,10 +1,12 @@
 package status
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/cluster/fleet"
@@ -33,7 +35,7 @@ func ReadAll(ctx context.Context, keys []string, node string, console ui.Console
 	if err != nil {
 		return nil, err
 	}
-	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: console})
+	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: console, Partial: true})
 	if err != nil {
 		return nil, err
 	}
@@ -98,10 +100,11 @@ func group(all []hostGroup, host, says string) []hostGroup {
 
 // findings is the conclusion of a host that needs attention, with its problems and next actions; "" for others.
 func (st *Status) findings() string {
-	if !st.unwell() && len(st.Next) == 0 && len(st.Steps) > 0 {
+	pending := slices.ContainsFunc(st.Steps, func(s stepStatus) bool { return s.State == stepPending })
+	if !st.unwell() && !pending && len(st.Next) == 0 && len(st.Steps) > 0 && st.Conclusion != "" {
 		return ""
 	}
-	lines := []string{st.Conclusion}
+	lines := []string{cmp.Or(st.Conclusion, "its airgap is too old for --all-hosts: run airgap status there")}
 	for _, p := range st.Problems {
 		lines = append(lines, "problem: "+p)
 	}

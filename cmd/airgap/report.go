@@ -25,10 +25,12 @@ func reportRunCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Report each run that changed this server: user, command, steps, changes, result",
-		Long: `Report each run of airgap that changed this server, from the journal of the server: who
-ran which command, when and from where, which steps changed the server, what each step
-changed, and the result. Nothing is changed. Steps that found nothing to change are not in
-the journal. The journal does not contain secrets, and reset deletes it.
+		Long: `Report each run of airgap install, join, upgrade, rollback, remove and restore that changed
+this server, from the journal of the server: who ran which command, when and from where,
+which steps changed the server, what each step changed, and the result. Nothing is
+changed. Other commands, such as airgap certs renew, write no journal. Steps that found
+nothing to change are not in it. The journal does not contain secrets, and reset deletes
+it.
 
 --all-hosts also asks the other hosts of airgap.yaml through SSH.
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
 // AddNodes adds nodes to the text of an airgap.yaml and leaves the rest as it is, comments too. It
@@ -46,7 +47,11 @@ func AddNodes(file string, data []byte, nodes []Node) (text []byte, added []Node
 	if err != nil {
 		return nil, nil, err
 	}
-	if !reflect.DeepEqual(now.Nodes, append(c.Nodes, added...)) {
+	want := c.Nodes
+	for _, n := range added {
+		want = append(want, c.withDefaults(n))
+	}
+	if !reflect.DeepEqual(now.Nodes, want) {
 		return nil, nil, Problems{doc.problem(doc.root, "nodes", "the nodes cannot be added to this list: write each of its items in a line of its own, or add the nodes by hand")}
 	}
 	return text, added, nil
@@ -67,12 +72,18 @@ func (d document) missing(c *Cluster, nodes []Node) (added []Node, problems Prob
 		switch {
 		case !is:
 			added = append(added, n)
-		case !reflect.DeepEqual(c.Nodes[i], n):
+		case !reflect.DeepEqual(c.Nodes[i], c.withDefaults(n)):
 			at := []string{"nodes", fmt.Sprint(c.origins[i].item)}
 			problems = append(problems, d.problem(d.at(at, false), join(at), "%s is here as %s, and in the list as %s: correct one of them", n.Name, c.Nodes[i].short(), n.short()))
 		}
 	}
 	return added, problems
+}
+
+// withDefaults is a node with the defaults of the file, as the file would have it.
+func (c *Cluster) withDefaults(n Node) Node {
+	n.inherit(c.NodeDefaults, &origin{}, field.NewPath("nodeDefaults"))
+	return n
 }
 
 // short is the node in a line, without secrets: nodes have none.

@@ -60,6 +60,19 @@ func TestAddAllNodes(t *testing.T) {
 	}
 }
 
+// TestAddNodesWithDefaults: a node gets the defaults of the file, and the same import later adds nothing.
+func TestAddNodesWithDefaults(t *testing.T) {
+	w2 := Node{Name: "w2", Address: "10.0.0.22", Roles: []Role{Worker}}
+	file := strings.Replace(full(t), "nodes:\n", "nodeDefaults:\n  rack: r1\n  ssh: {user: clerk}\nnodes:\n", 1)
+	text, added, err := AddNodes("airgap.yaml", []byte(file), []Node{w2})
+	require.NoError(t, err)
+	assert.Equal(t, []Node{w2}, added)
+	again, added, err := AddNodes("airgap.yaml", text, []Node{w2})
+	require.NoError(t, err)
+	assert.Empty(t, added)
+	assert.Equal(t, string(text), string(again))
+}
+
 func TestAddNodesProblems(t *testing.T) {
 	w2 := Node{Name: "w2", Address: "10.0.0.22", Roles: []Role{Worker}}
 	_, goodNodes, _ := strings.Cut(full(t), "nodes:\n")

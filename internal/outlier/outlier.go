@@ -45,7 +45,12 @@ func Find(hosts []Host) []Outlier {
 	var names []string
 	by := map[string][]Value{}
 	for _, h := range hosts {
+		seen := map[string]bool{}
 		for _, t := range h.Traits {
+			if seen[t.Name] { // each host counts once
+				continue
+			}
+			seen[t.Name] = true
 			values := by[t.Name]
 			if values == nil {
 				names = append(names, t.Name)

@@ -62,8 +62,10 @@ func (h *barHosts) end() {
 func (h *barHosts) add(name string) *barHost {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.all = slices.DeleteFunc(h.all, func(old *barHost) bool { return old.name == name && (old.state == failed || old.state == done) })
-	one := &barHost{hosts: h, name: name, state: waiting, began: time.Now()}
+	h.all = slices.DeleteFunc(h.all, func(old *barHost) bool {
+		return old.name == escapedLine(name) && (old.state == failed || old.state == done)
+	})
+	one := &barHost{hosts: h, name: escapedLine(name), state: waiting, began: time.Now()}
 	h.all = append(h.all, one)
 	return one
 }
@@ -117,7 +119,7 @@ func (one *barHost) set(state hostState, steps, text string) {
 	if steps != "" {
 		one.steps = steps
 	}
-	one.state, one.text, one.took = state, text, time.Since(one.began).Round(time.Second)
+	one.state, one.text, one.took = state, escapedLine(text), time.Since(one.began).Round(time.Second)
 }
 
 func (one *barHost) Step(n, of int, title string) {

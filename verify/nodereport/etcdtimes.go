@@ -17,6 +17,9 @@ type OtherTimes struct{ Host, Saw, Want, Fix string }
 // shorter ones starts elections that no member needs, and one with longer ones notices a failure late.
 func OtherTimesOf(members map[string]*Etcd) []OtherTimes {
 	hosts := slices.Sorted(maps.Keys(members))
+	if changing(members) {
+		return nil
+	}
 	counts := map[EtcdTimes]int{}
 	for _, host := range hosts {
 		if t := members[host].target(); t != nil {
@@ -46,6 +49,24 @@ func OtherTimesOf(members map[string]*Etcd) []OtherTimes {
 		})
 	}
 	return found
+}
+
+// changing reports whether airgap has set new times on some members and not yet on all, as in an upgrade: members have
+// the times that airgap set there, and airgap set different ones, or one has not restarted etcd with the newest yet.
+func changing(members map[string]*Etcd) bool {
+	wanted := map[EtcdTimes]bool{}
+	for _, e := range members {
+		if e.Wanted == nil {
+			return false
+		}
+		wanted[*e.Wanted] = true
+	}
+	for _, e := range members {
+		if e.Times != nil && !wanted[*e.Times] {
+			return false
+		}
+	}
+	return len(wanted) > 1
 }
 
 // target are the times that the member should have.

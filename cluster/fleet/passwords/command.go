@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -36,6 +37,14 @@ func checkCommand(argv []string) (*command, error) {
 	if err != nil {
 		return nil, fmt.Errorf("find ssh.passwordCommand: %w", err)
 	}
+	program, err := filepath.EvalSymlinks(argv[0])
+	if err != nil {
+		return nil, fmt.Errorf("find ssh.passwordCommand: %w", err)
+	}
+	if dir := replaceable(program); dir != "" {
+		return nil, advice.Add(fmt.Errorf("check ssh.passwordCommand %s: other users can change the directory %s", argv[0], dir),
+			"put the program into a directory of root, such as /usr/local/sbin; nothing was started")
+	}
 	mode := info.Mode()
 	owner, _ := info.Sys().(*syscall.Stat_t)
 	switch {
@@ -47,9 +56,28 @@ func checkCommand(argv []string) (*command, error) {
 		err = fmt.Errorf("it belongs to user %d: want root", owner.Uid)
 	}
 	if err != nil {
-		return nil, advice.Add(fmt.Errorf("check ssh.passwordCommand %s: %w", argv[0], err), "chown root:root %s && chmod 755 %s; nothing was started", argv[0], argv[0])
+		return nil, advice.Add(fmt.Errorf("check ssh.passwordCommand %s: %w", argv[0], err), "give %s to root, with mode 0755; nothing was started", argv[0])
 	}
-	return &command{argv: argv, limit: commandLimit}, nil
+	return &command{argv: append([]string{program}, argv[1:]...), limit: commandLimit}, nil
+}
+
+// replaceable returns the first directory above a program in which other users could replace it; "" if there is none. In
+// a directory with the sticky bit only the owner of a file can.
+func replaceable(program string) string {
+	for dir := filepath.Dir(program); ; dir = filepath.Dir(dir) {
+		info, err := os.Stat(dir)
+		if err != nil {
+			return dir
+		}
+		owner, _ := info.Sys().(*syscall.Stat_t)
+		foreign := owner != nil && owner.Uid != 0 && int(owner.Uid) != os.Geteuid()
+		if foreign || info.Mode().Perm()&0o022 != 0 && info.Mode()&os.ModeSticky == 0 {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
 }
 
 // For runs the command. No output means that it has no password for this use.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +59,25 @@ func TestCommand(t *testing.T) {
 	defer cancel()
 	if _, err := c.For(ctx, node2, Login); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a cancelled command: %v", err)
+	}
+}
+
+// TestReplaceableCommand: root does not run a program in a directory in which another user could replace it, also
+// behind a link.
+func TestReplaceableCommand(t *testing.T) {
+	open := t.TempDir()
+	program := filepath.Join(open, "password")
+	if err := errors.Join(os.WriteFile(program, []byte("#!/bin/sh\n"), 0o755), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "password")
+	if err := os.Symlink(program, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, named := range []string{program, link} {
+		if _, err := Open("", []string{named}, nil); err == nil || !strings.Contains(err.Error(), "other users can change the directory "+open) {
+			t.Errorf("%s: got %v", named, err)
+		}
 	}
 }
 

@@ -73,6 +73,9 @@ func (f *file) read(number int, line string, hosts []string) error {
 		return errors.New(wanted)
 	}
 	if !slices.Contains(hosts, name) {
+		if slices.ContainsFunc(strings.Fields(rest), func(word string) bool { return slices.Contains(hosts, word) }) {
+			return errors.New(wanted) // the columns are swapped, so the first word may be the password
+		}
 		return fmt.Errorf("unknown host %q: want a node of airgap.yaml%s", name, advice.DidYouMean(name, hosts))
 	}
 	if before := f.lines[of]; before != 0 {

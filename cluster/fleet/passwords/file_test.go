@@ -53,6 +53,7 @@ func TestBadFile(t *testing.T) {
 		mode os.FileMode
 		want string
 	}{
+		"swapped columns":    {"hunter2 login node2\n", 0o600, "FILE:1: "},
 		"an unknown host":    {"node2 login a1\nnod2 login hunter2\n", 0o600, `FILE:2: unknown host "nod2": want a node of airgap.yaml; did you mean "node2"?`},
 		"a host twice":       {"node2 login a1\n\nnode2 login hunter2\n", 0o600, "FILE:3: node2 login is also in line 1: want one line"},
 		"others can read it": {"node2 login hunter2\n", 0o644, "FILE: mode is 0644, so others can read it: want 0600"},

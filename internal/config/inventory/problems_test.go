@@ -20,6 +20,7 @@ func TestProblems(t *testing.T) {
 		text   string
 		want   []string
 	}{
+		"yaml, two documents":   {YAML, "workers:\n  hosts:\n    w1: {ansible_host: 10.0.0.21}\n---\nmasters:\n  hosts: {}\n", []string{"list:4:1: a second document begins here"}},
 		"csv, unknown column":   {CSV, "name,address,roles,colour\n", []string{"list:1:1: colour: unknown column: want one of address,", "rack"}},
 		"csv, near column":      {CSV, "name,addrss,roles\n", []string{"list:1:1: addrss: unknown column", `did you mean "address"?`}},
 		"csv, no header":        {CSV, "cp1,10.0.0.11,control-plane\n", []string{"list:1:1: cp1: unknown column"}},

@@ -1,6 +1,9 @@
 package inventory
 
 import (
+	"bytes"
+	"errors"
+	"io"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -15,7 +18,8 @@ const maxDepth = 50
 // yaml reads an inventory in the YAML form of Ansible.
 func (r *reader) yaml(data []byte) *tree {
 	var doc yaml.Node
-	if err := yaml.Unmarshal(data, &doc); err != nil {
+	documents := yaml.NewDecoder(bytes.NewReader(data))
+	if err := documents.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
 		if f := yamlfault.Find(data); f != nil {
 			r.fault(f.Line, "", "%s", f.Message)
 		} else {
@@ -24,6 +28,10 @@ func (r *reader) yaml(data []byte) *tree {
 		return nil
 	}
 	if len(doc.Content) == 0 {
+		return nil
+	}
+	if second := (yaml.Node{}); !errors.Is(documents.Decode(&second), io.EOF) {
+		r.fault(max(second.Line, 1), "", "a second document begins here: want one document, without a line ---")
 		return nil
 	}
 	t := newTree(r)
