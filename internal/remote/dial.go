@@ -74,10 +74,12 @@ type attempt struct {
 	known    *KnownHosts
 	password string
 
-	hostKey  error    // problem of the host's key
-	locked   string   // the encrypted key that it would accept
-	asked    bool     // it asks for a password
-	given    bool     // and got this one
+	hostKey  error  // problem of the host's key
+	locked   string // the encrypted key that it would accept
+	asked    bool   // it asks for a password
+	given    bool   // and got this one
+	conn     *watchedConn
+	ended    bool     // the connection ended without an answer to the password
 	unsigned string   // the socket of the agent that did not sign
 	demand   string   // the question that is not answered
 	said     tail     // its messages after the password
@@ -97,7 +99,8 @@ func (d *Dialer) login(ctx context.Context, a *attempt, hostKeys []string) (*Cli
 	// The handshake knows no context.
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stop()
-	c, channels, requests, err := ssh.NewClientConn(conn, a.host.Addr(), a.config(keys, hostKeys))
+	a.conn = &watchedConn{Conn: conn}
+	c, channels, requests, err := ssh.NewClientConn(a.conn, a.host.Addr(), a.config(keys, hostKeys))
 	if err != nil {
 		conn.Close()
 		return nil, a.explain(ctx, err)
@@ -138,6 +141,8 @@ var errNoPassword = errors.New("no password to give")
 // secret gives the password, once: a wrong one counts on the host.
 func (a *attempt) secret() (string, error) {
 	a.asked = true
+	// The library tries the next method also after the end of the connection.
+	a.ended = a.ended || a.given && a.conn.lost.Load()
 	if a.password == "" || a.given || a.demand != "" {
 		return "", errNoPassword
 	}
@@ -197,7 +202,7 @@ func (a *attempt) explainPassword(err error) error {
 		return &DemandError{Host: a.host, Said: "it requests a change of the password", wants: newSecret}
 	case a.given && wants == lockedOut, a.given && wants == newSecret:
 		return &DemandError{Host: a.host, Said: said, wants: wants}
-	case a.given && dropped(err):
+	case a.given && (a.ended || dropped(err)):
 		return &EndedError{Host: a.host, Said: said, Err: err}
 	}
 	return &PasswordError{Host: a.host, Refused: a.given, Tried: a.offering, Said: said}

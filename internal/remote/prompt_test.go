@@ -88,6 +88,20 @@ func TestQuestions(t *testing.T) {
 	}
 }
 
+// TestEndedWithBothMethods: the end of the connection after the password is no refusal, also on a host that offers two
+// methods, of which the library then tries the other.
+func TestEndedWithBothMethods(t *testing.T) {
+	hostKey := sshtest.NewKey(t)
+	var s *sshtest.Server
+	var got []string
+	booting := asks(&s, &got, "Password: ", ">System is booting up.")
+	s = sshtest.Serve(t, func(c *ssh.ServerConfig) { booting(c); sshtest.Password("other")(c) }, hostKey)
+	_, err := trusting(t, s, hostKey).Dial(t.Context(), hostAt(s), "hunter2")
+	if _, is := errors.AsType[*EndedError](err); !is || len(got) != 1 {
+		t.Errorf("the host got %q: %v", got, err)
+	}
+}
+
 func hintOf(err error) string { return advice.Of(err) }
 
 // TestPasswordNotSentTwice: a host that accepts both methods gets a wrong password through one of them.
