@@ -11,7 +11,9 @@ import (
 )
 
 // traitPackages are the packages whose versions are traits.
-var traitPackages = []string{"containerd.io", "containerd", "podman", "runc", "firewalld", "NetworkManager", "selinux-policy", "systemd"}
+func traitPackages() []string {
+	return []string{"containerd.io", "containerd", "podman", "runc", "firewalld", "NetworkManager", "selinux-policy", "systemd"}
+}
 
 // traitsOf returns the known traits of a host, in a fixed order.
 func traitsOf(f *facts.Facts) []outlier.Trait {
@@ -26,7 +28,7 @@ func traitsOf(f *facts.Facts) []outlier.Trait {
 		{Name: "time servers", Value: strings.Join(f.Time.Servers, " ")},
 		{Name: "NVIDIA driver", Value: f.Driver},
 	}
-	for _, name := range traitPackages {
+	for _, name := range traitPackages() {
 		for _, p := range f.Packages {
 			if p.Name == name {
 				all = append(all, outlier.Trait{Name: name, Value: p.Version + "-" + p.Release})

@@ -64,10 +64,10 @@ func runsOf(entries []step.Entry) []Run {
 	var runs []Run
 	open := false // entries continue the last run
 	for _, e := range entries {
-		switch {
-		case e.Event == step.RunBegan:
+		switch e.Event {
+		case step.RunBegan:
 			runs, open = begin(runs, e), true
-		case e.Event == step.RunEnded:
+		case step.RunEnded:
 			if open {
 				runs[len(runs)-1].end(e)
 			}

@@ -24,7 +24,7 @@ func TestJoin(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", names, got, want)
 		}
 		var back []string
-		for _, item := range strings.Fields(strings.ReplaceAll(got, ", ", " ")) {
+		for item := range strings.FieldsSeq(strings.ReplaceAll(got, ", ", " ")) {
 			some, err := Expand(item)
 			if err != nil {
 				t.Fatal(err)

@@ -17,14 +17,11 @@ const (
 
 // ethtoolCommand is struct ethtool_cmd.
 type ethtoolCommand struct {
-	command, supported, advertising                   uint32
-	speed                                             uint16
-	duplex, port, address, transceiver, autoneg, mdio uint8
-	maxTx, maxRx                                      uint32
-	speedHigh                                         uint16
-	mdix, mdixControl                                 uint8
-	partner                                           uint32
-	reserved                                          [2]uint32
+	command uint32
+	_       [2]uint32 // supported, advertising
+	speed   uint16
+	duplex  uint8
+	_       [29]byte // port to reserved
 }
 
 // newCard creates an interface with a speed and a duplex like a network card, until the test ends. Its other end

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -257,7 +258,7 @@ func (t *vipTest) failsAtBalancer(kind netprobe.Kind, result netprobe.Result, co
 	if conn != nil {
 		m.own, m.other = addrPort(conn.LocalAddr()), addrPort(conn.RemoteAddr())
 	} else if _, port, err := net.SplitHostPort(t.plan.VIP); err == nil && len(t.endpoint) > 0 {
-		number, _ := net.LookupPort("tcp", port)
+		number, _ := strconv.ParseUint(port, 10, 16)
 		m.other = netip.AddrPortFrom(t.endpoint[0], uint16(number))
 	}
 	t.traces.fails(m)
