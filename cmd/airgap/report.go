@@ -9,9 +9,9 @@ import (
 func reportCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "Report what airgap changed",
-		Long: `Report what airgap changed on hosts, for a change ticket. airgap preflight, airgap verify
-and airgap compliance report the state of hosts and of the cluster.`,
+		Short: "Report the changes that airgap made",
+		Long: `Report the changes that airgap made on hosts, for a change ticket. airgap preflight,
+airgap verify and airgap compliance report the state of hosts and of the cluster.`,
 		Example: "  airgap report run --since 8h",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
@@ -26,8 +26,8 @@ func reportRunCommand(a *app) *cobra.Command {
 		Use:   "run",
 		Short: "Report each run that changed this server: user, command, steps, changes, result",
 		Long: `Report each run of airgap install, join, upgrade, rollback, remove and restore that changed
-this server, from the journal of the server: who ran which command, when and from where,
-which steps changed the server, what each step changed, and the result. Nothing is
+this server, from the journal of the server: the user and the command, when and from
+where, the steps that changed the server with their changes, and the result. Nothing is
 changed. Other commands, such as airgap certs renew, write no journal. Steps that found
 nothing to change are not in it. The journal does not contain secrets, and reset deletes
 it.

@@ -30,7 +30,7 @@ type watcher struct {
 	found map[string]seen // by object
 	all   []string        // texts of all findings, also of those that are over
 	ready bool            // the cluster was healthy once
-	text  []string        // what the program printed besides its events
+	text  []string        // the program's output besides its events
 }
 
 // watch starts the watch of a rule that needs no registry. ca is the file of any CA.
@@ -55,7 +55,7 @@ func watch(ctx context.Context, program, kubeconfig, ca, rule string) (*watcher,
 	return w, nil
 }
 
-// Write implements io.Writer for what the program prints besides the events.
+// Write implements io.Writer for the output of the program besides the events.
 func (w *watcher) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

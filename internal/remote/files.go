@@ -16,13 +16,14 @@ type File struct {
 // inDirectory takes NAME SIZE pairs up to "--", reads the files from stdin
 // into a directory that only root can read, and runs the rest there. The
 // directory goes when the command has ended, and also when the connection is
-// lost on the way. It goes through a session and not SFTP, which sites switch
-// off.
+// lost on the way: the traps come before the directory, and no signal ends rm.
+// It goes through a session and not SFTP, which sites switch off.
 const inDirectory = `set -eu
 umask 077
-dir=$(mktemp -d /var/tmp/airgap-ssh.XXXXXX)
-trap 'rm -rf "$dir"' EXIT
+dir=
+trap 'trap "" HUP INT TERM; rm -rf "$dir"' EXIT
 trap 'exit 130' HUP INT TERM
+dir=$(mktemp -d /var/tmp/airgap-ssh.XXXXXX)
 cd "$dir"
 while [ "$1" != -- ]; do
 	head -c "$2" >"$1"
