@@ -179,6 +179,9 @@ func undo(ctx context.Context, j *step.Journal, steps []step.Step, wipe bool, p 
 	if err != nil {
 		return result, errors.Join(err, j.End(err))
 	}
+	if err := forgetFailed(ctx, host.Local{}); err != nil {
+		return result, err
+	}
 	if result.Listed, err = leave.RemainingNode(site.ThisMachine().Member); err != nil {
 		return result, err
 	}
