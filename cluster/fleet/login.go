@@ -105,7 +105,7 @@ func (g *guesses) result(m *Member, kind passwords.Kind, err error, byPassword b
 	case err == nil && byPassword:
 		g.note(m, kind, true)
 	case err == nil:
-		c.guess = guess{} // nobody knows whether it is right
+		c.guess = guess{} // the host did not need it, so it is not verified
 	case refusesPassword(err):
 		g.note(m, kind, false)
 		if tried.from != "" {

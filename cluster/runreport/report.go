@@ -133,7 +133,7 @@ func ParseSince(text string, now time.Time) (time.Time, error) {
 
 // Choice selects runs.
 type Choice struct {
-	Since time.Time // the begin of a run; zero: all
+	Since time.Time // earlier runs are left out, by their end; zero: all
 	Last  bool      // only the last run of each host
 }
 

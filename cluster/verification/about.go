@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/verify/result"
 )
@@ -25,8 +26,8 @@ func CurrentUser() string {
 	if u, err := user.Current(); err == nil {
 		by = u.Username
 	}
-	if su := os.Getenv("SUDO_USER"); su != "" {
-		by = su + " as " + by
+	if operator := host.Operator(); operator != "" && operator != by {
+		by = operator + " as " + by
 	}
 	if name, err := os.Hostname(); err == nil {
 		on = " on " + name

@@ -90,7 +90,7 @@ func (w *watcher) take(e event) {
 	}
 }
 
-// until waits until the findings are as wanted.
+// until waits for the expected findings.
 func (w *watcher) until(ctx context.Context, limit time.Duration, wanted func(found map[string]seen) error) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

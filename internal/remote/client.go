@@ -14,7 +14,7 @@ type Client struct {
 	Host
 
 	ByPassword bool              // the host accepted the password, and no key
-	Doing      func(what string) // gets the name of a wait that begins; nil: nobody wants it
+	Doing      func(what string) // is called with the name of a wait that begins; nil: it is not called
 
 	answer time.Duration // the limit of the login shell, and of sudo
 	conn   *ssh.Client

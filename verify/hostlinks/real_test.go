@@ -107,7 +107,7 @@ func TestInside(t *testing.T) {
 	t.Run("a bond", func(t *testing.T) { realBond(t, peer) })
 }
 
-// broadcast sends packets to a card, which never sends them: nobody reads them.
+// broadcast sends packets to a card, which never sends them, because the test does not read its other end.
 func broadcast(t *testing.T, to string, n int) {
 	t.Helper()
 	c, err := net.Dial("udp4", to)
