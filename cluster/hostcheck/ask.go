@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"airgap.dev/airgap/cluster/nodesteps"
@@ -25,24 +26,27 @@ import (
 func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.Choice, f *facts.Facts, dry func(context.Context) error) facts.Asked {
 	cards := facts.GPUs(gpu.Look(f.PCI, f.Driver))
 	asked := facts.Asked{GPUs: &cards}
+	var waits sync.WaitGroup // these wait for answers, and need little of the host
 	if choice.Judges("endpoint-free", w) && w.NewEndpoint != "" {
-		asked.EndpointInUse = kubeadm.ClusterAt(ctx, w.NewEndpoint)
-	}
-	if choice.Judges("etcd-fsync", w) {
-		asked.EtcdDisk, asked.EtcdDiskOutcome = measureDisk(ctx, facts.EtcdDir)
+		waits.Go(func() { asked.EndpointInUse = kubeadm.ClusterAt(ctx, w.NewEndpoint) })
 	}
 	if choice.Judges("name-servers", w) || choice.Judges("endpoint-name", w) || choice.Judges("cidr-overlap", w) {
-		asked.NameServers = nameservers.Ask(ctx, nameserverQuery(w, f))
+		waits.Go(func() { asked.NameServers = nameservers.Ask(ctx, nameserverQuery(w, f)) })
 	}
 	if choice.Judges("pod-path", w) && !w.Managed {
-		asked.PodPath = podpath.Try(ctx, host.Local{}, ipv4Of(w.PodSubnet), ipv4Of(w.ServiceSubnet))
+		waits.Go(func() { asked.PodPath = podpath.Try(ctx, host.Local{}, ipv4Of(w.PodSubnet), ipv4Of(w.ServiceSubnet)) })
+	}
+	if existing := s.Config.Registry.Existing; existing != nil && choice.Judges("site-registry", w) {
+		waits.Go(func() {
+			missing, err := existing.Missing(ctx, s.Index.Lock.Images)
+			asked.MissingImages, asked.MissingImagesOutcome = missing, facts.OutcomeOf(err)
+		})
+	}
+	if choice.Judges("etcd-fsync", w) { // before dnf, which would slow down the disk
+		asked.EtcdDisk, asked.EtcdDiskOutcome = measureDisk(ctx, facts.EtcdDir)
 	}
 	if choice.Judges("firewalld", w) || choice.Judges("nft-foreign", w) {
 		asked.ClosedPorts, _ = nodesteps.ClosedPorts(ctx, s) // an unreadable packet filter is an error of the fact packetRules
-	}
-	if existing := s.Config.Registry.Existing; existing != nil && choice.Judges("site-registry", w) {
-		missing, err := existing.Missing(ctx, s.Index.Lock.Images)
-		asked.MissingImages, asked.MissingImagesOutcome = missing, facts.OutcomeOf(err)
 	}
 	switch {
 	case dry == nil:
@@ -50,6 +54,7 @@ func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.
 	case choice.Judges("packages", w):
 		asked.Transaction = facts.OutcomeOf(dry(ctx))
 	}
+	waits.Wait()
 	return asked
 }
 

@@ -19,6 +19,10 @@ import (
 const (
 	tries    = 5
 	tryEvery = time.Second
+	// A closed port answers at once, so it is tried less often and in shorter intervals: a service may be
+	// starting again.
+	closedTries = 3
+	closedEvery = 400 * time.Millisecond
 	// tcpLimit is enough for two lost SYNs, which the kernel sends again after one and three seconds.
 	tcpLimit = 8 * time.Second
 	// maxAnswer is the largest message of DNS by TCP.
@@ -101,9 +105,10 @@ func askUDP(ctx context.Context, server netip.AddrPort, questions []dnsmessage.Q
 	first, answers := base(), map[int]answer{}
 	buf := make([]byte, maxAnswer)
 	var last error
-	for try := 0; try < tries && len(answers) < len(questions) && ctx.Err() == nil; try++ {
-		until := time.Now().Add(tryEvery)
-		_ = conn.SetDeadline(until)
+	closed := 0
+	for try := 0; try < tries && closed < closedTries && len(answers) < len(questions) && ctx.Err() == nil; try++ {
+		began := time.Now()
+		_ = conn.SetDeadline(began.Add(tryEvery))
 		for i, q := range questions {
 			if _, known := answers[i]; known {
 				continue
@@ -122,9 +127,9 @@ func askUDP(ctx context.Context, server netip.AddrPort, questions []dnsmessage.Q
 				break
 			}
 			if err != nil { // a router or the host says that the port is closed
-				last = err
+				last, closed = err, closed+1
 				select {
-				case <-time.After(time.Until(until)):
+				case <-time.After(time.Until(began.Add(closedEvery))):
 				case <-ctx.Done():
 				}
 				break
