@@ -19,13 +19,16 @@ func columns() map[string]string {
 	}
 }
 
+// column is a column of the file.
+type column struct{ name, field string } // field is "" for one that is left out
+
 // csv reads a file with a header row: name,address,roles,rack. The columns are separated by commas,
 // semicolons or tabs, as spreadsheets write them.
 func (r *reader) csv(data []byte) []entry {
 	c := csv.NewReader(bytes.NewReader(data))
 	c.Comma, c.FieldsPerRecord, c.Comment = separator(data), -1, '#'
 	c.TrimLeadingSpace = c.Comma != '\t'
-	var fields []string
+	var fields []column
 	var all []entry
 	for {
 		row, err := c.Read()
@@ -67,23 +70,27 @@ func separator(data []byte) rune {
 	return best
 }
 
-// header returns the field of each column, "" for one that is left out; nil with a problem.
-func (r *reader) header(line int, row []string) []string {
+// header returns the columns; nil with a problem.
+func (r *reader) header(line int, row []string) []column {
 	before := len(r.problems)
-	fields := make([]string, len(row))
+	fields := make([]column, len(row))
+	has := func(field string, columns []column) bool {
+		return slices.ContainsFunc(columns, func(c column) bool { return c.field == field })
+	}
 	for i, text := range row {
 		name := strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(strings.TrimSpace(text)))
 		if name == "" {
 			r.fault(line, "", "column %d has no name: want one of the known columns, or a name for --ignore", i+1)
 			continue
 		}
-		fields[i] = r.variable("column", line, name, "", columns())
-		if fields[i] != "" && slices.Contains(fields[:i], fields[i]) {
-			r.fault(line, name, "two columns are the %s of the node: want one", fields[i])
+		field := r.variable("column", line, name, "", columns())
+		if field != "" && has(field, fields[:i]) {
+			r.fault(line, name, "two columns are the %s of the node: want one", field)
 		}
+		fields[i] = column{name, field}
 	}
 	for _, needed := range []string{fieldName, fieldAddress, fieldRoles} {
-		if len(r.problems) == before && !slices.Contains(fields, needed) {
+		if len(r.problems) == before && !has(needed, fields) {
 			r.fault(line, "", "the header has no column %s: want a first row such as name,address,roles,rack", needed)
 		}
 	}
@@ -94,17 +101,17 @@ func (r *reader) header(line int, row []string) []string {
 }
 
 // row makes the host of a row.
-func (r *reader) row(line int, fields, row []string) entry {
+func (r *reader) row(line int, fields []column, row []string) entry {
 	e := entry{line: line, variables: map[string]variable{}}
-	for i, field := range fields {
+	for i, c := range fields {
 		value := strings.TrimSpace(row[i])
-		if field == "" || value == "" {
+		if c.field == "" || value == "" {
 			continue
 		}
-		if r.variable("column", line, field, value, map[string]string{field: field}) == "" {
+		if r.variable("column", line, c.name, value, columns()) == "" {
 			continue
 		}
-		e.variables[field] = variable{field, value, line}
+		e.variables[c.field] = variable{c.field, value, line}
 	}
 	e.name = e.variables[fieldName].value
 	if e.name == "" {

@@ -153,6 +153,46 @@ nodes:
 	assert.True(t, advice.IsUsage(err))
 }
 
+// TestGroupPriority: among groups of the same depth the priority decides, and then the name.
+func TestGroupPriority(t *testing.T) {
+	list := `[kube_node]
+w1 ansible_host=10.0.0.21
+[kube_control_plane]
+cp1 ansible_host=10.0.0.11
+[a]
+w1
+cp1
+[b]
+w1
+cp1
+[kube_node:vars]
+rack=r0
+[a:vars]
+rack=ra
+ansible_group_priority=PRIORITY
+[b:vars]
+rack=rb
+`
+	for priority, rack := range map[string]string{"1": "r0", "10": "ra", "-3": "r0"} {
+		result, err := Parse(Options{File: "hosts", Format: INI}, []byte(strings.ReplaceAll(list, "PRIORITY", priority)))
+		require.NoError(t, err)
+		var b strings.Builder
+		require.NoError(t, result.Write(&b))
+		assert.Contains(t, b.String(), "{name: w1, address: 10.0.0.21, roles: [worker], rack: "+rack+"}", priority)
+	}
+	_, err := Parse(Options{File: "hosts", Format: INI}, []byte(strings.ReplaceAll(list, "PRIORITY", "high")))
+	assert.ErrorContains(t, err, "hosts:15:1: ansible_group_priority: want an integer, such as 10")
+}
+
+// TestIgnoredColumn: another column for the same field is used.
+func TestIgnoredColumn(t *testing.T) {
+	result, err := Parse(Options{File: "hosts.csv", Format: CSV, Ignore: []string{"address"}}, []byte("name,address,ip,role\nw1,row 7,10.0.0.21,worker\n"))
+	require.NoError(t, err)
+	var b strings.Builder
+	require.NoError(t, result.Write(&b))
+	assert.Contains(t, b.String(), "{name: w1, address: 10.0.0.21, roles: [worker]}")
+}
+
 // TestImportInto: only --into writes, and only if both files are good.
 func TestImportInto(t *testing.T) {
 	dir := t.TempDir()

@@ -16,17 +16,18 @@ import (
 
 // Fields of a node that variables and columns stand for.
 const (
-	fieldName    = "name"
-	fieldAddress = "address"
-	fieldAccess  = "access address"
-	fieldRoles   = "roles"
-	fieldGPU     = "gpu"
-	fieldRack    = "rack"
-	fieldHost    = "ssh.address"
-	fieldUser    = "ssh.user"
-	fieldPort    = "ssh.port"
-	fieldKey     = "ssh.identityFile"
-	fieldHostKey = "ssh.hostKey"
+	fieldName     = "name"
+	fieldAddress  = "address"
+	fieldAccess   = "access address"
+	fieldPriority = "group priority"
+	fieldRoles    = "roles"
+	fieldGPU      = "gpu"
+	fieldRack     = "rack"
+	fieldHost     = "ssh.address"
+	fieldUser     = "ssh.user"
+	fieldPort     = "ssh.port"
+	fieldKey      = "ssh.identityFile"
+	fieldHostKey  = "ssh.hostKey"
 )
 
 // nodes returns the nodes of the hosts, judged as those of airgap.yaml.

@@ -53,7 +53,7 @@ func TestProblems(t *testing.T) {
 		"not UTF-8":             {CSV, head + "w1,10.0.0.21,worker,\xb7\xa1\n", []string{"list:2:1: the text is not UTF-8", "CP949"}},
 		"UTF-16":                {CSV, "\xff\xfen\x00a\x00", []string{"list:1:1: the text is not UTF-8"}},
 
-		"ini, unknown variable": {INI, "[workers]\nw1 ansible_host=10.0.0.21 ansible_become=true\n", []string{"list:2:1: ansible_become: unknown variable: want one of access_ip, ansible_host,"}},
+		"ini, unknown variable": {INI, "[workers]\nw1 ansible_host=10.0.0.21 ansible_become=true\n", []string{"list:2:1: ansible_become: unknown variable: want one of access_ip, ansible_group_priority,"}},
 		"ini, of a group":       {INI, "[workers]\nw1 ansible_host=10.0.0.21\n[workers:vars]\nansible_hots=1\n", []string{"list:4:1: ansible_hots: unknown variable", `did you mean "ansible_host"?`}},
 		"ini, section":          {INI, "[workers\nw1\n", []string{"list:1:1: not a section: want [GROUP], [GROUP:vars] or [GROUP:children]"}},
 		"ini, kind of section":  {INI, "[workers:hosts]\nw1\n", []string{"list:1:1: not a section"}},

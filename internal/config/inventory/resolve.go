@@ -44,7 +44,7 @@ func ansibleVariables() map[string]string {
 		"ansible_port": fieldPort, "ansible_ssh_port": fieldPort,
 		"ansible_user": fieldUser, "ansible_ssh_user": fieldUser,
 		"ansible_ssh_private_key_file": fieldKey, "ansible_private_key_file": fieldKey,
-		"ip": fieldAddress, "access_ip": fieldAccess, "rack": fieldRack,
+		"ip": fieldAddress, "access_ip": fieldAccess, "rack": fieldRack, "ansible_group_priority": fieldPriority,
 	}
 }
 
@@ -54,6 +54,9 @@ func (r *reader) resolve(t *tree) []entry {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(t.groups)) {
+		if v, is := t.groups[name].variables[fieldPriority]; is && !isInteger(v.value) {
+			r.fault(v.line, v.name, "want an integer, such as 10")
+		}
 		if _, err := t.depthOf(name); err != nil {
 			r.fault(t.groups[name].line, "", "%v: want groups without a circle", err)
 			return nil
@@ -112,10 +115,11 @@ func (r *reader) roles(h *entry, groups map[string]bool) {
 	}
 }
 
-// inherited is the variables of a host, after those of its groups, the weakest first.
+// inherited is the variables of a host, after those of its groups, the weakest first. Among groups of the same depth
+// ansible_group_priority decides, then the name, as in Ansible.
 func (t *tree) inherited(h *entry, groups map[string]bool) map[string]variable {
 	order := slices.SortedFunc(maps.Keys(groups), func(a, b string) int {
-		return cmp.Or(cmp.Compare(t.groups[a].depth, t.groups[b].depth), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(t.groups[a].depth, t.groups[b].depth), cmp.Compare(t.groups[a].priority(), t.groups[b].priority()), cmp.Compare(a, b))
 	})
 	all := map[string]variable{}
 	for _, g := range order {

@@ -3,6 +3,7 @@ package inventory
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"airgap.dev/airgap/internal/hostrange"
 )
@@ -34,6 +35,19 @@ type group struct {
 	variables map[string]variable // by field
 	depth     int                 // 0: not known yet
 	asked     bool                // depth is being found
+}
+
+// priority is ansible_group_priority, which is 1 by default.
+func (g *group) priority() int {
+	if n, err := strconv.Atoi(g.variables[fieldPriority].value); err == nil {
+		return n
+	}
+	return 1
+}
+
+func isInteger(text string) bool {
+	_, err := strconv.Atoi(text)
+	return err == nil
 }
 
 // entry is a host of the list.
