@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
@@ -62,16 +63,28 @@ func Renew(ctx context.Context, o RenewOptions) (*Renewed, error) {
 	}
 	defer release()
 	p := o.Console.Progress()
-	done := &Renewed{}
-	due := func() ([]string, error) { return dueCertificates(m.Host, time.Now(), within) }
+	done, record := &Renewed{}, journal.NewAction("renew-certificates", "Renew the certificates of this host")
+	if site.Exists(pki.RenewalFile) {
+		if err := record.Begin("continue an interrupted renewal"); err != nil {
+			return nil, err
+		}
+	}
+	due := func() ([]string, error) {
+		files, err := dueCertificates(m.Host, time.Now(), within)
+		if err == nil && len(files) > 0 {
+			err = record.Begin(files...)
+		}
+		return files, err
+	}
 	renewal := pki.Renewal{Machine: m.Machine, Say: p.Say}
 	if !o.Alone {
 		renewal.Turn = func(ctx context.Context, resumed bool) (func(), error) { return takeTurn(ctx, m, resumed, p.Say) }
 	}
-	if done.Renewed, err = renewal.Run(ctx, due); err != nil {
-		return nil, err
+	done.Renewed, err = renewal.Run(ctx, due)
+	if err == nil {
+		err = done.renewRegistry(within)
 	}
-	if err := done.renewRegistry(within); err != nil {
+	if err := record.End(err); err != nil {
 		return nil, err
 	}
 	return done, done.setNext(m)

@@ -29,18 +29,25 @@ func invocation() step.Invocation {
 	return i
 }
 
+// commands are the commands that write the journal, with their subcommands.
+func commands() map[string][]string {
+	return map[string][]string{
+		"install": nil, "join": nil, "rollback": nil, "remove": nil, "restore": nil, "reset": nil, "upgrade": {"node"},
+		"certs": {"renew", "rotate-ca"}, "encryption": {"rotate"}, "registry": {"import", "passwd", "prune", "renew"},
+	}
+}
+
 // verb is the command without its flags and arguments: they may name files or contain codes.
 func verb(args []string) string {
 	for i, word := range args[min(1, len(args)):] {
-		switch {
-		case slices.Contains([]string{"install", "join", "rollback", "remove", "restore", "reset", "upgrade"}, word):
-			if next := args[i+2:]; word == "upgrade" && len(next) > 0 && next[0] == "node" {
-				return "airgap upgrade node"
-			}
-			return "airgap " + word
-		case word == "certs":
-			return "airgap certs rotate-ca"
+		below, known := commands()[word]
+		if !known {
+			continue
 		}
+		if next := args[i+2:]; len(next) > 0 && slices.Contains(below, next[0]) {
+			word += " " + next[0]
+		}
+		return "airgap " + word
 	}
 	return "airgap"
 }

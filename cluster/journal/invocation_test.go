@@ -18,6 +18,10 @@ func TestVerb(t *testing.T) {
 		"airgap certs rotate-ca front-proxy":       "airgap certs rotate-ca",
 		"airgap upgrade stick":                     "airgap upgrade",
 		"airgap upgrade node":                      "airgap upgrade node",
+		"airgap certs renew --all":                 "airgap certs renew",
+		"airgap encryption rotate":                 "airgap encryption rotate",
+		"airgap registry passwd kim":               "airgap registry passwd",
+		"airgap registry prune bank":               "airgap registry prune",
 	} {
 		assert.Equal(t, want, verb(strings.Fields(args)), args)
 	}

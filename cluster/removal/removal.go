@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
@@ -56,7 +57,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return Result{}, err
 		}
 	}
-	result, err := r.run(ctx, o.Console.Progress())
+	var result Result
+	err = journal.Act("remove-node", "Remove "+r.node.Name+" from the cluster", func() (err error) {
+		result, err = r.run(ctx, o.Console.Progress())
+		return err
+	}, plan.Steps...)
 	return result, advice.Add(err, "fix the error and run the same command again: it continues where it stopped")
 }
 

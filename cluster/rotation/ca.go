@@ -89,7 +89,7 @@ func Authority(ctx context.Context, o AuthorityOptions) (Replaced, error) {
 // control-plane host.
 func rotate(ctx context.Context, r pki.CARotation, o AuthorityOptions, p ui.Progress) (pki.CARotated, error) {
 	if _, err := kube.RESTConfig(r.Machine, kube.AdminConf); errors.Is(err, fs.ErrNotExist) {
-		return r.Run(ctx)
+		return run(ctx, r)
 	}
 	s, err := site.Stored(o.Keys, "")
 	if err != nil {
@@ -116,11 +116,17 @@ func rotate(ctx context.Context, r pki.CARotation, o AuthorityOptions, p ui.Prog
 	if f != nil {
 		r.Others = func(ctx context.Context) error { return f.Follow(ctx, r.Authority, p) }
 	}
-	done, err := r.Run(ctx)
+	done, err := run(ctx, r)
 	if err != nil {
 		return done, err
 	}
 	return done, updateJoinFiles(ctx, s, o.Keys, p)
+}
+
+// run runs the rotation as an action in the journal.
+func run(ctx context.Context, r pki.CARotation) (done pki.CARotated, err error) {
+	err = journal.Act("rotate-ca", "Replace the CA of "+r.Authority.Name, func() (err error) { done, err = r.Run(ctx); return err })
+	return done, err
 }
 
 // updateJoinFiles writes the join files again.

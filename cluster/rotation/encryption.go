@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"airgap.dev/airgap/cluster/hostcheck"
+	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
@@ -47,7 +48,8 @@ func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
 		return NewKey{}, advice.Add(err, "run the command on a control-plane host")
 	}
 	rotation := encryption.Rotation{Machine: s.Machine.Machine, Node: s.Node.Name, Provider: provider, Cluster: cluster, Say: o.Console.Progress().Say}
-	done, err := rotation.Run(ctx)
+	var done encryption.Rotated
+	err = journal.Act("rotate-encryption", "Encrypt all Secrets with a new key", func() (err error) { done, err = rotation.Run(ctx); return err })
 	return NewKey{done}, err
 }
 

@@ -62,24 +62,42 @@ const unknownUser = "unknown, as in journals of older versions"
 // runsOf groups the journal of a host by run.
 func runsOf(entries []step.Entry) []Run {
 	var runs []Run
-	open := false // entries continue the last run
+	open := false // entries of older versions continue the last run
 	for _, e := range entries {
-		switch e.Event {
-		case step.RunBegan:
+		if e.Event == step.RunBegan {
 			runs, open = begin(runs, e), true
-		case step.RunEnded:
-			if open {
-				runs[len(runs)-1].end(e)
+			continue
+		}
+		i := len(runs) - 1
+		if e.PID != 0 {
+			i = lastOf(runs, e.PID)
+		} else if !open {
+			i = -1
+		}
+		if e.Event == step.RunEnded {
+			if i >= 0 {
+				runs[i].end(e)
 			}
 			open = false
-		default:
-			if !open {
-				runs, open = append(runs, Run{User: unknownUser, Began: e.Time, Result: Interrupted}), true
-			}
-			runs[len(runs)-1].add(e)
+			continue
 		}
+		if i < 0 {
+			runs, open = append(runs, Run{User: unknownUser, Began: e.Time, Result: Interrupted}), true
+			i = len(runs) - 1
+		}
+		runs[i].add(e)
 	}
 	return runs
+}
+
+// lastOf is the index of the last run of a process; -1 if there is none.
+func lastOf(runs []Run, pid int) int {
+	for i, r := range slices.Backward(runs) {
+		if r.command.PID == pid {
+			return i
+		}
+	}
+	return -1
 }
 
 // begin adds a run, or continues the last one: a process that runs several lists of steps has an entry for each.
@@ -105,17 +123,30 @@ func (r *Run) end(e step.Entry) {
 // add adds an entry about a step.
 func (r *Run) add(e step.Entry) {
 	r.Ended = e.Time
-	if e.Event == step.Began {
+	if e.Event == step.Began || e.Event == step.ActionBegan {
 		r.Steps = append(r.Steps, Step{Step: e.Step, Title: e.Title, Began: e.Time, Result: Interrupted, Changes: e.Changes})
 		return
 	}
-	i := len(r.Steps) - 1
-	if i < 0 || r.Steps[i].Step != e.Step || r.Steps[i].Result != Interrupted { // an undo has no begin
+	i := r.openStep(e.Step)
+	if i < 0 { // an undo has no begin
 		r.Steps = append(r.Steps, Step{Step: e.Step, Title: e.Title, Began: e.Time})
-		i++
+		i = len(r.Steps) - 1
 	}
-	results := map[string]string{step.Ended: Done, step.Broke: Failed, step.Undone: TakenBack}
+	results := map[string]string{step.Ended: Done, step.Broke: Failed, step.Undone: TakenBack, step.ActionEnded: Done}
+	if e.Error != "" {
+		results[step.ActionEnded] = Failed
+	}
 	r.Steps[i].Ended, r.Steps[i].Result, r.Steps[i].Error = e.Time, results[e.Event], e.Error
+}
+
+// openStep is the index of the step or the action that has begun; -1 if there is none. An action can have steps in it.
+func (r *Run) openStep(name string) int {
+	for i, s := range slices.Backward(r.Steps) {
+		if s.Step == name && s.Result == Interrupted {
+			return i
+		}
+	}
+	return -1
 }
 
 // ParseSince reads the value of --since: a duration before now, a date, or a time of RFC 3339.

@@ -71,6 +71,33 @@ func TestSeveralListsOfSteps(t *testing.T) {
 	}
 }
 
+// TestActions: a removal has steps in it, and a command without a lock runs at the same time.
+func TestActions(t *testing.T) {
+	remove := &step.Invocation{Command: "airgap remove", User: "kim", PID: 7}
+	passwd := &step.Invocation{Command: "airgap registry passwd", User: "lee", PID: 9}
+	runs := runsOf([]step.Entry{
+		{Time: at(1), Event: step.RunBegan, Command: remove, PID: 7},
+		{Time: at(1), Event: step.ActionBegan, Step: "remove-node", Title: "Remove w1 from the cluster", Changes: []string{"drain the node"}, PID: 7},
+		{Time: at(2), Event: step.RunBegan, Command: remove, PID: 7},
+		{Time: at(2), Event: step.Began, Step: "firewalld", PID: 7},
+		{Time: at(3), Event: step.RunBegan, Command: passwd, PID: 9},
+		{Time: at(3), Event: step.ActionBegan, Step: "registry-user", PID: 9}, {Time: at(3), Event: step.ActionEnded, Step: "registry-user", PID: 9},
+		{Time: at(3), Event: step.RunEnded, PID: 9},
+		{Time: at(4), Event: step.Ended, Step: "firewalld", PID: 7}, {Time: at(4), Event: step.RunEnded, PID: 7},
+		{Time: at(5), Event: step.ActionEnded, Step: "remove-node", Error: "w2 does not answer", PID: 7},
+		{Time: at(5), Event: step.RunEnded, Error: "w2 does not answer", PID: 7},
+	})
+	require.Len(t, runs, 2)
+	assert.Equal(t, []string{Failed, "w2 does not answer", Done}, []string{runs[0].Result, runs[0].Error, runs[1].Result})
+	require.Len(t, runs[0].Steps, 2)
+	want := Step{Step: "remove-node", Title: "Remove w1 from the cluster", Began: at(1), Ended: at(5), Result: Failed}
+	want.Error, want.Changes = "w2 does not answer", []string{"drain the node"}
+	assert.Equal(t, want, runs[0].Steps[0])
+	assert.Equal(t, Done, runs[0].Steps[1].Result)
+	require.Len(t, runs[1].Steps, 1)
+	assert.Equal(t, Done, runs[1].Steps[0].Result)
+}
+
 func TestChoice(t *testing.T) {
 	count := func(c Choice) int { return len(c.of(runsOf(journal()))) }
 	assert.Equal(t, 4, count(Choice{}))

@@ -47,9 +47,27 @@ func Import(ctx context.Context, o ImportOptions) (Imports, error) {
 	if err != nil {
 		return nil, err
 	}
+	bundles, list := bundlesOf(views), Imports{}
+	err = o.act("import", "Copy bundles into the store", func() (err error) {
+		list, err = importAll(ctx, o, bundles, t)
+		return err
+	}, namesOf(bundles)...)
+	return list, err
+}
+
+func namesOf(bundles []*bundle.Bundle) []string {
+	var names []string
+	for _, b := range bundles {
+		names = append(names, b.Index().Name+" ("+b.ID()+")")
+	}
+	return names
+}
+
+// importAll returns the bundles that it has imported, also with an error.
+func importAll(ctx context.Context, o ImportOptions, bundles []*bundle.Bundle, t *site.Trust) (list Imports, err error) {
 	store := registry.Store{Dir: o.Dir, InPlace: o.InPlace}
-	list := Imports{}
-	for _, b := range bundlesOf(views) {
+	list = Imports{}
+	for _, b := range bundles {
 		i, errOne := importOne(ctx, store, b, t, o.Console)
 		if errOne != nil {
 			err = errOne

@@ -159,7 +159,8 @@ func prune(store registry.Store, bundles []*bundle.Bundle, use registry.Use, on 
 			continue
 		}
 		if !o.DryRun {
-			if err := store.Remove(b); err != nil {
+			err := o.act("prune", "Remove bundle "+p.Name+" from the store", func() error { return store.Remove(b) })
+			if err != nil {
 				return list, err
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/delta"
+	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/registry"
@@ -28,6 +29,14 @@ func (p Place) mustBeInstalled(command string) error {
 		return nil
 	}
 	return site.MustBeInstalled(command)
+}
+
+// act records a change of this host's own store in the journal.
+func (p Place) act(name, title string, do func() error, changes ...string) error {
+	if p.Dir != site.StoreDir {
+		return do()
+	}
+	return journal.Act(name, title, do, changes...)
 }
 
 // trusted are the keys that its bundles must be signed with.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
@@ -42,27 +43,38 @@ func SetUser(ctx context.Context, o UserOptions) (Pusher, error) {
 		users.Group = site.ServiceGroup
 	}
 	if o.Remove {
-		return removeUser(users, o.Name)
+		return removed(users, o)
 	}
 	password, err := o.Console.Ask(ctx, "Password for "+o.Name+": ", true)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return Pusher{}, err
 	}
-	err = users.Set(o.Name, strings.TrimRight(password, "\r\n"), o.Prefixes...)
+	err = o.act("Let "+o.Name+" push to the registry", func() error {
+		return users.Set(o.Name, strings.TrimRight(password, "\r\n"), o.Prefixes...)
+	}, o.Prefixes...)
 	return Pusher{User: o.Name, Prefixes: o.Prefixes}, err
 }
 
-func removeUser(users registry.Users, name string) (Pusher, error) {
-	removed, err := users.Remove(name)
+// act records a change of this host's own users in the journal.
+func (o UserOptions) act(title string, do func() error, changes ...string) error {
+	if o.File != site.UsersFile {
+		return do()
+	}
+	return journal.Act("registry-user", title, do, changes...)
+}
+
+// removed removes the user.
+func removed(users registry.Users, o UserOptions) (Pusher, error) {
+	names, err := users.Names()
 	if err != nil {
 		return Pusher{}, err
 	}
-	if !removed {
-		names, _ := users.Names()
+	if !slices.Contains(names, o.Name) {
 		slices.Sort(names)
-		return Pusher{}, advice.Add(fmt.Errorf("%s is no user of this registry", name), "users are: %s", strings.Join(names, ", "))
+		return Pusher{}, advice.Add(fmt.Errorf("%s is no user of this registry", o.Name), "users are: %s", strings.Join(names, ", "))
 	}
-	return Pusher{User: name, Removed: true}, nil
+	err = o.act("Remove "+o.Name+" from the users of the registry", func() error { _, err := users.Remove(o.Name); return err })
+	return Pusher{User: o.Name, Removed: err == nil}, err
 }
 
 // Write says it in one line.
@@ -94,6 +106,9 @@ func RenewCertificate(pki string) (Renewal, error) {
 		}
 	}
 	renewed, ends, err := trust.PKI{Dir: pki, Group: site.ServiceGroup}.Renew(time.Now())
+	if renewed && err == nil && pki == site.PKIDir { // one write, which is complete now
+		err = journal.Act("renew-certificates", "Renew the certificate of the registry", func() error { return nil })
+	}
 	return Renewal{renewed, ends}, err
 }
 

@@ -23,6 +23,9 @@ const (
 
 	RunBegan = "run" // a command begins to change the host
 	RunEnded = "end" // its steps have ended; Error is the first failure
+
+	ActionBegan = "action" // a change that is not a step
+	ActionEnded = "acted"  // its result; Error is the failure
 )
 
 // Entry is one line of the journal. It never holds secrets.
@@ -36,6 +39,7 @@ type Entry struct {
 	Title   string      `json:"title,omitempty"`   // of a step that began
 	Changes []string    `json:"changes,omitempty"` // its plan
 	Command *Invocation `json:"command,omitempty"` // of a run that began
+	PID     int         `json:"pid,omitempty"`     // of the run: commands that need no lock run at the same time
 }
 
 // Invocation says who changes a host, and with which command.
@@ -75,6 +79,20 @@ func (j *Journal) End(err error) error {
 	return j.append(e)
 }
 
+// BeginAction records a change that is not a step, before it begins: it has no postcondition.
+func (j *Journal) BeginAction(name, title string, changes ...string) error {
+	return j.append(Entry{Step: name, Event: ActionBegan, Title: title, Changes: bounded(changes)})
+}
+
+// EndAction records the result of the action.
+func (j *Journal) EndAction(name string, err error) error {
+	e := Entry{Step: name, Event: ActionEnded}
+	if err != nil {
+		e.Error = err.Error()
+	}
+	return j.append(e)
+}
+
 // OpenJournal names the journal at path; the file is made with the first
 // entry, mode 0600.
 func OpenJournal(path string) *Journal { return &Journal{path: path, now: time.Now} }
@@ -87,6 +105,9 @@ func (j *Journal) append(e Entry) error {
 		}
 	}
 	e.Time = j.now().UTC()
+	if j.command != nil {
+		e.PID = j.command.PID
+	}
 	line, err := json.Marshal(e)
 	if err != nil {
 		return err
@@ -150,10 +171,12 @@ func (j *Journal) Ended(name, of string) (bool, error) {
 // journal. Lines that a kill or a power loss cut short are left out.
 func (j *Journal) Entries() ([]Entry, error) {
 	all, err := j.Runs()
-	return slices.DeleteFunc(all, func(e Entry) bool { return e.Event == RunBegan || e.Event == RunEnded }), err
+	return slices.DeleteFunc(all, func(e Entry) bool {
+		return slices.Contains([]string{RunBegan, RunEnded, ActionBegan, ActionEnded}, e.Event)
+	}), err
 }
 
-// Runs are Entries with the begin and the end of each run.
+// Runs are Entries with the begin and the end of each run, and with actions.
 func (j *Journal) Runs() ([]Entry, error) {
 	data, err := os.ReadFile(j.path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -149,6 +149,11 @@ func (s Step) changes(ctx context.Context) []string {
 	if err != nil {
 		lines = append(lines, "unknown changes: "+err.Error())
 	}
+	return bounded(lines)
+}
+
+// bounded limits the lines of a plan for the journal.
+func bounded(lines []string) []string {
 	if more := len(lines) - maxChanges; more > 0 {
 		lines = append(slices.Clone(lines[:maxChanges]), fmt.Sprintf("and %d more", more))
 	}
