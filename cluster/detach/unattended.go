@@ -30,22 +30,22 @@ type unattended struct {
 	order Order
 }
 
-// run runs the command in its unit. If the same command runs already, or has just succeeded, it shows that run.
-func (u *unattended) run(ctx context.Context, c Command) (Outcome, error) {
+// runOrder runs the command in its unit. If the same command runs already, or has just succeeded, it shows that run.
+func (u *unattended) runOrder(ctx context.Context, c Command) (Outcome, error) {
 	if err := mayStart(u.machine); err != nil {
 		return Outcome{Note: fmt.Sprintf(stays, err)}, nil
 	}
 	for end := time.Now().Add(requestLimit + answerLimit); ; { // the unit of a lost client ends after requestLimit
-		found, err := u.find(c)
+		found, err := u.findRun(c)
 		if err != nil {
 			return Outcome{}, err
 		}
 		if found != nil {
-			return u.attach(found, false)
+			return u.attachRun(found, false)
 		}
 		conn, err := u.start(ctx, c)
 		if err == nil {
-			return u.begin(ctx, conn, c)
+			return u.beginRun(ctx, conn, c)
 		}
 		if ctx.Err() != nil {
 			return Outcome{}, ctx.Err()
@@ -57,9 +57,9 @@ func (u *unattended) run(ctx context.Context, c Command) (Outcome, error) {
 	}
 }
 
-// find returns the connection to this run, or to one that replaces it. Before that, it shows and removes the runs that
+// findRun returns the connection to this run, or to one that replaces it. Before that, it shows and removes the runs that
 // earlier clients left. A command at a terminal of this host is an error.
-func (u *unattended) find(c Command) (*connection, error) {
+func (u *unattended) findRun(c Command) (*connection, error) {
 	sweepSockets(u.machine)
 	all := connectAll(u.machine)
 	defer func() { closeAll(all) }()
@@ -79,7 +79,7 @@ func (u *unattended) find(c Command) (*connection, error) {
 			u.drop(conn)
 		default:
 			all[i] = nil
-			if _, err := u.attach(conn, true); err != nil {
+			if _, err := u.attachRun(conn, true); err != nil {
 				return nil, err
 			}
 		}
@@ -95,8 +95,8 @@ func (u *unattended) replaces(s state, c Command) bool {
 	return s.Run == u.order.Run || s.Ended.IsZero() || s.Code == 0 && time.Since(s.Ended) < recent
 }
 
-// begin sends the request and shows the command.
-func (u *unattended) begin(ctx context.Context, conn *connection, c Command) (Outcome, error) {
+// beginRun sends the request and shows the command.
+func (u *unattended) beginRun(ctx context.Context, conn *connection, c Command) (Outcome, error) {
 	input := make([]byte, u.order.Input)
 	if n, err := io.ReadFull(u.streams.In, input); err != nil {
 		conn.Close()
@@ -121,9 +121,9 @@ func (u *unattended) environment() []string {
 	return append(all, host.OperatorVariable+"="+host.Operator())
 }
 
-// attach shows a run that an earlier client started. other means that it is another command, or an earlier one: then
+// attachRun shows a run that an earlier client started. other means that it is another command, or an earlier one: then
 // only its messages are shown, and it is removed.
-func (u *unattended) attach(conn *connection, other bool) (Outcome, error) {
+func (u *unattended) attachRun(conn *connection, other bool) (Outcome, error) {
 	f, err := encoded(attachFrame, u.streams.size())
 	if err == nil {
 		err = f.write(conn)
@@ -143,7 +143,7 @@ func (u *unattended) watch(conn *connection, other bool) (Outcome, error) {
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	shown := make(chan result, 1)
-	go func() { shown <- u.show(conn, other) }()
+	go func() { shown <- u.showRun(conn, other) }()
 	cancelled := false
 	for {
 		select {
@@ -176,8 +176,8 @@ func (u *unattended) over(conn *connection, end result, other, cancelled bool) (
 	return Outcome{Ran: true, Code: end.code}, nil
 }
 
-// show writes the output, and before it a notice for the client.
-func (u *unattended) show(conn *connection, other bool) result {
+// showRun writes the output, and before it a notice for the client.
+func (u *unattended) showRun(conn *connection, other bool) result {
 	for {
 		f, err := readFrame(conn.in)
 		if err != nil {

@@ -57,7 +57,7 @@ func (l *lab) session(run, stdin string) *session {
 // gets runs the command and requires its exit code.
 func (s *session) gets(t *testing.T, c Command, code int) {
 	t.Helper()
-	done, err := s.run(t.Context(), c)
+	done, err := s.runOrder(t.Context(), c)
 	require.NoError(t, err)
 	assert.Equal(t, Outcome{Ran: true, Code: code}, done)
 }
@@ -117,7 +117,7 @@ func TestConnectionIsLost(t *testing.T) {
 			c := l.awaitsGo(t, "exit 3")
 			lost := l.session("1", "")
 			lost.err.ends = "begun"
-			done, err := lost.run(t.Context(), c)
+			done, err := lost.runOrder(t.Context(), c)
 			require.NoError(t, err)
 			assert.Equal(t, Outcome{Ran: true, Code: killed}, done)
 			assert.Equal(t, &Left{"install", LeftHere(l.machine).Since}, LeftHere(l.machine))
@@ -156,7 +156,7 @@ func TestResultThatNobodyFetched(t *testing.T) {
 			command := l.awaitsGo(t, "exit "+map[int]string{4: "4", 130: "130"}[c.code])
 			lost := l.session("1", "")
 			lost.err.ends = "begun"
-			_, err := lost.run(t.Context(), command)
+			_, err := lost.runOrder(t.Context(), command)
 			require.NoError(t, err)
 			l.ends(t)
 			s := l.session(c.run, "")
@@ -196,7 +196,7 @@ func TestOtherCommandOfAnEarlierClient(t *testing.T) {
 	c := l.awaitsGo(t, "exit 5")
 	lost := l.session("1", "")
 	lost.err.ends = "begun"
-	_, err := lost.run(t.Context(), c)
+	_, err := lost.runOrder(t.Context(), c)
 	require.NoError(t, err)
 	go func() { time.Sleep(50 * time.Millisecond); l.goes(t) }()
 	s := l.session("2", "")
@@ -216,7 +216,7 @@ func TestCommandAtATerminal(t *testing.T) {
 	l := newLab(t)
 	l.leaves(t, script(`echo begun; while [ ! -e go ]; do sleep 0.05; done; exit 5`), "begun")
 	s := l.session("1", "")
-	_, err := s.run(t.Context(), Command{"upgrade", []string{"-c", "true"}})
+	_, err := s.runOrder(t.Context(), Command{"upgrade", []string{"-c", "true"}})
 	require.ErrorContains(t, err, "another airgap command is changing this host: airgap -c 'echo begun;")
 	assert.Nil(t, LeftHere(l.machine))
 	l.goes(t)
@@ -246,7 +246,7 @@ func TestSignalsOfAClient(t *testing.T) {
 			l.isGone(t)
 			continue
 		}
-		_, err := s.run(t.Context(), c)
+		_, err := s.runOrder(t.Context(), c)
 		require.ErrorContains(t, err, "the command goes on in unit airgap-run-install")
 		assert.NotNil(t, LeftHere(l.machine))
 		l.goes(t)
@@ -260,7 +260,7 @@ func TestInputIsCutOff(t *testing.T) {
 	l.Answers["systemctl stop"] = func(host.Cmd) ([]byte, error) { l.stop(); return nil, nil }
 	s := l.session("1", "tok")
 	s.order.Input = 6
-	_, err := s.run(t.Context(), script("echo >&2 started"))
+	_, err := s.runOrder(t.Context(), script("echo >&2 started"))
 	require.ErrorContains(t, err, "read standard input: 3 of 6 bytes: unexpected EOF")
 	l.isGone(t)
 	assert.Equal(t, 1, l.Ran("systemctl stop airgap-run-install.service"))
@@ -278,7 +278,7 @@ func TestNoUnitThere(t *testing.T) {
 		l.Put(t, "proc/self/cgroup", "0::/\n") // of no session
 		spoil(l)
 		s := l.session("1", "token")
-		done, err := s.run(t.Context(), script("true"))
+		done, err := s.runOrder(t.Context(), script("true"))
 		require.NoError(t, err)
 		assert.False(t, done.Ran)
 		assert.Contains(t, done.Note, "the command ends with this login session: start ")
@@ -293,7 +293,7 @@ func TestLargeOutput(t *testing.T) {
 	c := script(`head -c 9000000 /dev/zero | tr '\0' x; i=0; while [ $i -lt 30 ]; do head -c 99999 /dev/zero | tr '\0' y >&2; echo >&2; i=$((i+1)); done`)
 	lost := l.session("1", "")
 	lost.out.ends = "x"
-	_, err := lost.run(t.Context(), c)
+	_, err := lost.runOrder(t.Context(), c)
 	require.NoError(t, err)
 	l.ends(t)
 	s := l.session("1", "")
@@ -311,7 +311,7 @@ func TestLeftovers(t *testing.T) {
 	c := l.awaitsGo(t, "exit 5")
 	lost := l.session("1", "")
 	lost.err.ends = "begun"
-	_, err := lost.run(t.Context(), c)
+	_, err := lost.runOrder(t.Context(), c)
 	require.NoError(t, err)
 	for _, name := range []string{"old", "new"} {
 		l.Put(t, "run/airgap-run/"+name+".sock", "")
