@@ -3,6 +3,7 @@ package detach
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -176,7 +177,7 @@ func TestConnectionToAHostIsLost(t *testing.T) {
 	c := l.connect(t)
 	go func() { next.err.awaits("tick"); _ = os.WriteFile(l.dir+"/go", nil, 0o600) }()
 	err := c.Run(t.Context(), ordered("B", "another\n", ticks, &next))
-	exit, is := err.(*remote.ExitError) //nolint:errorlint // Run gives it as it is
+	exit, is := errors.AsType[*remote.ExitError](err)
 	require.True(t, is, "%v", err)
 	assert.Equal(t, 3, exit.Code)
 	assert.Equal(t, "result\n", next.out.String())

@@ -78,11 +78,11 @@ func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
 func (f *Fleet) JoinOne(ctx context.Context, m *Member, line ui.Host, result *Joined) error {
 	defer f.revoke(ctx, m)
 	return f.UntilDone(ctx, m, line, func() error {
-		here, err := m.Membership(ctx)
+		here, err := m.beforeJoin(ctx, line)
 		if err != nil {
 			return err
 		}
-		return f.atRegistry(ctx, m, line, result, !here.Joined, "join")
+		return f.atRegistry(ctx, m, line, result, !here.Joined && here.Running == nil, "join")
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // longRun is a command that goes on in a unit of its host when the connection is lost.
@@ -77,13 +78,22 @@ func (m *Member) received(ctx context.Context, n *detach.Notice) {
 	}
 }
 
-// atRest waits for a command that an earlier run of airgap left on the host, and returns the membership.
-func (m *Member) atRest(ctx context.Context) (join.Membership, error) {
+// beforeJoin returns the membership of the host. If the connection was lost during a join that still runs, no join token is
+// made for it: that would remove the host's new member of etcd, which does not answer yet.
+func (m *Member) beforeJoin(ctx context.Context, line ui.Host) (join.Membership, error) {
+	if m.long != nil {
+		return m.Membership(ctx)
+	}
+	return m.atRest(ctx, line.Now)
+}
+
+// atRest waits for a command that an earlier run of airgap left on the host, and returns the membership. say names the wait.
+func (m *Member) atRest(ctx context.Context, say func(what string)) (join.Membership, error) {
 	here, err := m.Membership(ctx)
 	if err != nil || here.Running == nil {
 		return here, err
 	}
-	m.doing(fmt.Sprintf("airgap %.30s, which an earlier run left", here.Running.Name))
+	say(fmt.Sprintf("airgap %.30s, which an earlier run left", here.Running.Name))
 	if err := m.client.Run(ctx, remote.Command{Args: []string{"airgap", "run-unit", "--wait"}, Stdout: m.log, Stderr: m.log}); err != nil {
 		return here, fmt.Errorf("wait for the command that an earlier run left on %s: %w", m.Node.Name, err)
 	}

@@ -220,12 +220,31 @@ func TestLogIsCapped(t *testing.T) {
 func TestAtRest(t *testing.T) {
 	_, m, _, dir := far(t, farAirgap)
 	require.NoError(t, os.WriteFile(dir+"/left", nil, 0o600))
-	here, err := m.atRest(t.Context())
+	var said []string
+	here, err := m.atRest(t.Context(), func(what string) { said = append(said, what) })
 	require.NoError(t, err)
 	assert.True(t, here.Joined)
 	assert.Nil(t, here.Running)
 	assert.Equal(t, "run-unit --wait\n", reads(t, dir+"/acks"))
 	assert.Contains(t, reads(t, m.log.file.Name()), "waited\n")
+	assert.Equal(t, []string{"airgap join, which an earlier run left"}, said)
+}
+
+// TestNoTokenForAJoinThatRuns: a token for a control-plane host removes members of etcd that do not answer. After a lost
+// connection, the join that runs has its token.
+func TestNoTokenForAJoinThatRuns(t *testing.T) {
+	_, m, _, dir := far(t, farAirgap)
+	require.NoError(t, os.WriteFile(dir+"/left", nil, 0o600))
+	m.long = &longRun{args: []string{"join"}}
+	here, err := m.beforeJoin(t.Context(), &shown{})
+	require.NoError(t, err)
+	assert.NotNil(t, here.Running, "it did not wait")
+	m.long = nil
+	line := &shown{}
+	here, err = m.beforeJoin(t.Context(), line)
+	require.NoError(t, err)
+	assert.Nil(t, here.Running)
+	assert.Equal(t, []string{"airgap join, which an earlier run left"}, line.all())
 }
 
 var _ ui.Host = (*shown)(nil)
