@@ -3,6 +3,9 @@
 //
 // Run is the side of the session: it starts the unit, or finds it, and shows the command there. Serve is the main
 // process of the unit: it gives the command a pseudo-terminal, and keeps its output for the next client.
+//
+// airgap on another host orders such a run through SSH (Order). Then there is no terminal: the output is that of the
+// command, with a Notice before it, and the unit keeps the result until that airgap calls Seen.
 package detach
 
 import (
@@ -33,11 +36,20 @@ type Outcome struct {
 }
 
 // Run runs the command in its unit and shows it, or shows the same command that runs already. Where no login
-// session can end the command, or no user sees it, it does nothing. say shows a message about the unit.
+// session can end the command, or no user sees it, it does nothing, unless airgap on another host has ordered it. say
+// shows a message about the unit.
 func Run(ctx context.Context, c Command, s Streams, say func(format string, args ...any)) (Outcome, error) {
 	program, err := os.Executable()
-	if err != nil || os.Geteuid() != 0 || !s.attended() {
+	value, ordered := os.LookupEnv(OrderVariable)
+	if err != nil || os.Geteuid() != 0 || !ordered && !s.attended() {
 		return Outcome{}, nil //nolint:nilerr // the command runs without it
+	}
+	if ordered {
+		order, err := parseOrder(value)
+		if err != nil {
+			return Outcome{}, err
+		}
+		return (&unattended{&runner{host.Machine{Host: host.Local{}}, program, "/", s, say}, order}).runOrder(ctx, c)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
@@ -93,9 +105,7 @@ func (r *runner) find(c Command) (*connection, error) {
 		case same:
 			return conn, nil
 		case !conn.state.Ended.IsZero():
-			r.say("%s ended at %s with exit code %d.", commandLine(conn.state.Args), at(conn.state.Ended), conn.state.Code)
-			_ = frame{dropFrame, nil}.write(conn)
-			conn.Close()
+			r.drop(conn)
 		case len(conn.state.Args) > 0:
 			conn.Close()
 			return nil, advice.Add(fmt.Errorf("another airgap command is changing this host: %s", conn.state), "%s", conn.state.hint(r.dir))
@@ -104,6 +114,13 @@ func (r *runner) find(c Command) (*connection, error) {
 		}
 	}
 	return nil, nil //nolint:nilnil // no such command runs
+}
+
+// drop ends the unit of a command that has ended.
+func (r *runner) drop(conn *connection) {
+	r.say("%s ended at %s with exit code %d.", commandLine(conn.state.Args), at(conn.state.Ended), conn.state.Code)
+	_ = frame{dropFrame, nil}.write(conn)
+	conn.Close()
 }
 
 const (

@@ -25,6 +25,7 @@ const (
 	ttyFrame    = 't' // output to the terminal
 	stdoutFrame = 'o' // output to a standard output that is not a terminal
 	stderrFrame = 'e'
+	placeFrame  = 'p' // a place: before the output so far
 	exitFrame   = 'x' // the exit code: the last frame
 )
 

@@ -13,6 +13,8 @@ type request struct {
 	Environment []string
 	Terminal    [3]bool // whether standard input, output and error are the terminal
 	Size        host.Size
+	Run         string // number of a run without a terminal
+	Input       []byte // its whole standard input
 }
 
 const outputPart = 32 << 10
@@ -21,7 +23,12 @@ const outputPart = 32 << 10
 func (u *unit) run(r *request) (*host.Process, error) {
 	command := host.Interactive{Program: u.program, Args: r.Args, Dir: r.Dir, Env: r.Environment, Terminal: r.Terminal, Size: r.Size}
 	kinds := map[host.Output]byte{host.OfTerminal: ttyFrame, host.OfStdout: stdoutFrame, host.OfStderr: stderrFrame}
-	return command.Start(func(from host.Output, data []byte) { u.output(kinds[from], data) })
+	p, err := command.Start(func(from host.Output, data []byte) { u.output(kinds[from], data) })
+	if err == nil && r.Run != "" {
+		p.Input(r.Input) // at most maxInput, so it does not wait for the command
+		p.EndInput()
+	}
+	return p, err
 }
 
 // take passes on a frame of a client.

@@ -33,6 +33,7 @@ type state struct {
 	Name  string
 	Args  []string // empty before the request
 	Dir   string
+	Run   string // of the request; "" at a terminal
 	Since time.Time
 	Ended time.Time // zero while the command runs
 	Code  int       // exit code, after the end

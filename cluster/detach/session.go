@@ -23,17 +23,34 @@ func inSession(m host.Machine) bool {
 		return false
 	}
 	groups, err := fs.ReadFile(m.Host.FS(), "proc/self/cgroup")
-	if err != nil || !sessionGroup(string(groups)) {
-		return false
-	}
+	return err == nil && sessionGroup(string(groups)) && differsIn(m) == ""
+}
+
+// differsIn returns a link of /proc that differs from that of process 1, or that cannot be read.
+func differsIn(m host.Machine) string {
 	for _, link := range sameHost() {
 		own, err := os.Readlink(m.Path("/proc/self/" + link))
 		first, errFirst := os.Readlink(m.Path("/proc/1/" + link))
 		if err != nil || errFirst != nil || own != first {
-			return false
+			return link
 		}
 	}
-	return true
+	return ""
+}
+
+// mayStart returns an error if systemd could not start a unit that sees the same files and networks.
+func mayStart(m host.Machine) error {
+	init, err := fs.ReadFile(m.Host.FS(), "proc/1/comm")
+	if err != nil {
+		return fmt.Errorf("read the name of process 1: %w", err)
+	}
+	if name := strings.TrimSpace(string(init)); name != "systemd" {
+		return fmt.Errorf("start a unit: process 1 is %s, not systemd", name)
+	}
+	if link := differsIn(m); link != "" {
+		return fmt.Errorf("start a unit: /proc/self/%s differs from that of process 1", link)
+	}
+	return nil
 }
 
 // sessionGroup reads /proc/self/cgroup. The paths are those of systemd: the line of the unified hierarchy, or

@@ -38,7 +38,11 @@ func (s Streams) screen() *os.File {
 }
 
 func (s Streams) size() host.Size {
-	columns, rows, err := term.GetSize(int(s.screen().Fd()))
+	f := s.screen()
+	if f == nil {
+		return host.Size{Rows: 24, Columns: 80}
+	}
+	columns, rows, err := term.GetSize(int(f.Fd()))
 	if err != nil || columns <= 0 || rows <= 0 {
 		return host.Size{Rows: 24, Columns: 80}
 	}

@@ -68,7 +68,7 @@ func (u *unit) startFor(conn net.Conn, f frame) {
 	u.mu.Lock()
 	first := len(u.state.Args) == 0
 	if first {
-		u.state.Args, u.state.Dir, u.state.Since = r.Args, r.Dir, time.Now()
+		u.state.Args, u.state.Dir, u.state.Run, u.state.Since = r.Args, r.Dir, r.Run, time.Now()
 	}
 	u.mu.Unlock()
 	if first {
@@ -93,17 +93,18 @@ func (u *unit) show(conn net.Conn, starter bool, begin func()) {
 	<-written
 }
 
-// join queues the output so far: 48 frames at most.
+// join queues the output so far: 22 frames at most.
 func (u *unit) join(v *viewer) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if f, err := encoded(placeFrame, u.place()); err == nil {
+		v.queue <- f
+	}
 	for _, kind := range []byte{stdoutFrame, stderrFrame, ttyFrame} {
-		h := u.histories[kind]
-		if h == nil {
-			continue
-		}
-		for text := range slices.Chunk(slices.Clone(h.text), outputPart) {
-			v.queue <- frame{kind, text}
+		if h := u.histories[kind]; h != nil {
+			for text := range slices.Chunk(slices.Clone(h.text), historyPart) {
+				v.queue <- frame{kind, text}
+			}
 		}
 	}
 	if !u.state.Ended.IsZero() {
@@ -143,10 +144,12 @@ func (v *viewer) write() {
 func (u *unit) output(kind byte, data []byte) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.histories[kind] == nil {
-		u.histories[kind] = &history{}
+	h := u.histories[kind]
+	if h == nil {
+		h = &history{result: kind == stdoutFrame && u.state.Run != ""}
+		u.histories[kind] = h
 	}
-	u.histories[kind].add(data)
+	h.add(data)
 	u.send(frame{kind, append([]byte(nil), data...)})
 }
 
@@ -168,6 +171,15 @@ func (u *unit) leave(v *viewer) {
 		delete(u.clients, v)
 		close(v.queue)
 	}
+}
+
+// place is called with the lock.
+func (u *unit) place() place {
+	p := place{Since: u.state.Since}
+	if h := u.histories[stderrFrame]; h != nil {
+		p.Err = h.gone
+	}
+	return p
 }
 
 func (u *unit) exit() frame { return frame{exitFrame, []byte(strconv.Itoa(u.state.Code))} }

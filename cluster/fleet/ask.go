@@ -14,9 +14,6 @@ type Answer struct {
 	Err  error
 }
 
-// maxAnswer, in bytes, is far more than a command prints about one host.
-const maxAnswer = 32 << 20
-
 // Ask runs airgap on each other host, and returns the output in the order of airgap.yaml. A host without a connection
 // answers with its error. f can be nil.
 func (f *Fleet) Ask(ctx context.Context, args ...string) []Answer {
@@ -26,7 +23,7 @@ func (f *Fleet) Ask(ctx context.Context, args ...string) []Answer {
 	outputs := map[*Member]*RemoteRun{}
 	var connected []*Member
 	for _, m := range f.Members {
-		outputs[m] = &RemoteRun{limit: maxAnswer}
+		outputs[m] = &RemoteRun{}
 		if m.client != nil {
 			connected = append(connected, m)
 		}

@@ -61,6 +61,7 @@ type Member struct {
 	over        bool // the login succeeded, or was given up
 
 	activity atomic.Pointer[activity] // nil if it does nothing
+	long     *longRun                 // its last long command, if the result is not known
 }
 
 // Options are the options of the connections to the other hosts.

@@ -42,7 +42,7 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 	for left := false; ; left = true {
 		err := f.UntilDone(ctx, m, line, func() error {
 			run := RemoteRun{Show: line}
-			return m.Run(ctx, &run, nil, "", "certs", "rotate-ca", "--follow", "--only", authority.Name, "--output", "json", "--progress", "json")
+			return m.RunLong(ctx, &run, "", "certs", "rotate-ca", "--follow", "--only", authority.Name, "--output", "json", "--progress", "json")
 		})
 		if left && nobodyLeads(err) {
 			return nil

@@ -78,11 +78,11 @@ func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
 func (f *Fleet) JoinOne(ctx context.Context, m *Member, line ui.Host, result *Joined) error {
 	defer f.revoke(ctx, m)
 	return f.UntilDone(ctx, m, line, func() error {
-		here, err := m.Membership(ctx)
+		here, err := m.beforeJoin(ctx, line)
 		if err != nil {
 			return err
 		}
-		return f.atRegistry(ctx, m, line, result, !here.Joined, "join")
+		return f.atRegistry(ctx, m, line, result, !here.Joined && here.Running == nil, "join")
 	})
 }
 
@@ -130,7 +130,7 @@ func (f *Fleet) atRegistry(ctx context.Context, m *Member, line ui.Host, result 
 	if withCode {
 		err = f.runWithToken(ctx, m, &run, args...)
 	} else {
-		err = m.Run(ctx, &run, nil, "\n", args...)
+		err = m.RunLong(ctx, &run, "\n", args...)
 	}
 	if err != nil {
 		return explainJoin(err)
@@ -149,7 +149,7 @@ func (f *Fleet) runWithToken(ctx context.Context, m *Member, run *RemoteRun, arg
 		}
 		code, m.codes = &made, append(m.codes, made)
 	}
-	err := m.Run(ctx, run, nil, code.Reveal()+"\n", args...)
+	err := m.RunLong(ctx, run, code.Reveal()+"\n", args...)
 	m.unread = nil
 	if stillBusy(err) {
 		m.unread = code

@@ -6,8 +6,10 @@ import (
 	"io"
 	"io/fs"
 
+	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/jointoken"
 )
@@ -17,10 +19,16 @@ import (
 type Membership struct {
 	Joined  bool   `json:"joined"`
 	Cluster string `json:"cluster,omitempty"` // "sha256:…"
+
+	Running *detach.Left `json:"running,omitempty"` // a command of an earlier run of airgap on another host
 }
 
 // LocalMembership is MembershipOf this host.
-func LocalMembership() (Membership, error) { return MembershipOf(site.ThisMachine()) }
+func LocalMembership() (Membership, error) {
+	here, err := MembershipOf(site.ThisMachine())
+	here.Running = detach.LeftHere(host.Machine{Host: host.Local{}})
+	return here, err
+}
 
 // Write says it in one line.
 func (m Membership) Write(w io.Writer) error {

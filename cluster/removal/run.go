@@ -74,8 +74,9 @@ func (r *removal) resetHost(ctx context.Context, p ui.Progress, result *Result) 
 		return nil
 	}
 	line := p.Host(r.node.Name)
-	remote := fleet.RemoteRun{Show: line}
-	err := r.removed.Run(ctx, &remote, nil, "", "reset", "--yes", "--output", "json", "--progress", "json")
+	err := r.fleet.UntilDone(ctx, r.removed, line, func() error {
+		return r.removed.RunLong(ctx, &fleet.RemoteRun{Show: line}, "", "reset", "--yes", "--output", "json", "--progress", "json")
+	})
 	line.End(err)
 	if err != nil {
 		return advice.Add(fmt.Errorf("airgap reset on %s: %w", r.node.Name, err), "fix the error and run the same command again; or use --no-ssh, and run airgap reset there yourself")

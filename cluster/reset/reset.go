@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
@@ -71,6 +72,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	result, err := undo(ctx, j, steps, o.Wipe, o.Console.Progress())
+	detach.Sweep(host.Machine{Host: host.Local{}})
 	return result, advice.Add(err, "fix the error and run airgap reset again: completed steps do not run again")
 }
 

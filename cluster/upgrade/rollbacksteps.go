@@ -231,7 +231,7 @@ func (r *rollback) forget(ctx context.Context, n config.Node) error {
 func (r *rollback) runRemote(ctx context.Context, n config.Node, args ...string) error {
 	m, line := r.fleet.Member(n.Name), r.p.Host(n.Name)
 	err := r.fleet.UntilDone(ctx, m, line, func() error {
-		return m.Run(ctx, &fleet.RemoteRun{Show: line}, nil, "", append(args, "--output", "json", "--progress", "json")...)
+		return m.RunLong(ctx, &fleet.RemoteRun{Show: line}, "", append(args, "--output", "json", "--progress", "json")...)
 	})
 	line.End(err)
 	if err != nil {

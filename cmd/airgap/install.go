@@ -27,7 +27,8 @@ nodes and updates the other nodes. airgap remove removes a node. airgap upgrade 
 the Kubernetes version.
 
 At a terminal the command runs in a unit of systemd, and goes on when the login session
-ends. Run the same command again to follow it.
+ends. Run the same command again to follow it. On the other servers it also runs in a unit,
+and goes on when the connection is lost.
 
 Nothing is changed before every check passes. The command can be interrupted at any point.
 The next run continues with the remaining steps and repairs drift. On a finished host it

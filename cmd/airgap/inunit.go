@@ -44,11 +44,25 @@ func isSet(cmd *cobra.Command, flag string) bool {
 	return f != nil && f.Value.String() == "true"
 }
 
-// runUnitCommand is the main process of the unit that inUnit starts.
+// runUnitCommand is the main process of the unit that inUnit starts. airgap on another host uses its flags.
 func runUnitCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "run-unit NAME", Short: "Run a long command as the main process of its unit", Hidden: true, Args: oneArg("the command's name"),
+	var seen string
+	var wait bool
+	cmd := &cobra.Command{
+		Use: "run-unit NAME", Short: "Run a long command as the main process of its unit", Hidden: true,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if wait {
+				return noArgs(cmd, args)
+			}
+			return oneArg("the command's name")(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case wait:
+				return detach.Await(cmd.Context())
+			case seen != "":
+				return detach.Seen(args[0], seen)
+			}
 			code, err := detach.Serve(cmd.Context(), args[0])
 			if err != nil || code == exitcode.OK {
 				return err
@@ -56,4 +70,7 @@ func runUnitCommand() *cobra.Command {
 			return &exitError{code, errPrinted}
 		},
 	}
+	cmd.Flags().StringVar(&seen, "seen", "", "end the unit of this run: its result was received")
+	cmd.Flags().BoolVar(&wait, "wait", false, "wait until no command that another host started runs here")
+	return cmd
 }

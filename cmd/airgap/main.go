@@ -23,7 +23,7 @@ func main() {
 }
 
 // untilSignal returns a context that ends on SIGINT, SIGTERM and SIGHUP. It ignores SIGHUP
-// under nohup. A second signal kills the process.
+// under nohup. A second signal kills the process. After SIGHUP, commands on other hosts go on.
 func untilSignal() context.Context {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -31,11 +31,14 @@ func untilSignal() context.Context {
 	}
 	first := make(chan os.Signal, 1)
 	signal.Notify(first, signals...)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
-		<-first
+		s := <-first
 		signal.Stop(first)
-		cancel()
+		if s == syscall.SIGHUP {
+			cancel(detach.ErrHangUp)
+		}
+		cancel(nil)
 	}()
 	return ctx
 }

@@ -43,7 +43,8 @@ Otherwise, or with --no-ssh, it shows the command for each host, and continues w
 are done.
 
 At a terminal the command runs in a unit of systemd, and goes on when the login session
-ends. Run the same command again to follow it.
+ends. Run the same command again to follow it. On the other servers it also runs in a unit,
+and goes on when the connection is lost.
 
 The command can be interrupted at any point. The next run continues where it stopped, and
 waits for work in progress on other hosts. airgap rollback rolls back a failed upgrade.

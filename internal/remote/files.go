@@ -17,9 +17,11 @@ type File struct {
 // into a directory that only root can read, and runs the rest there. The
 // directory goes when the command has ended, and also when the connection is
 // lost on the way: the traps come before the directory, and no signal ends rm.
+// One that a power cut left goes after a day: no command takes that long.
 // It goes through a session and not SFTP, which sites switch off.
 const inDirectory = `set -eu
 umask 077
+find /var/tmp -maxdepth 1 -type d -user root -name 'airgap-ssh.??????' -mmin +1440 -exec rm -rf {} + || :
 dir=
 trap 'trap "" HUP INT TERM; rm -rf "$dir"' EXIT
 trap 'exit 130' HUP INT TERM

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 func leftovers(t *testing.T) int {
@@ -36,6 +38,44 @@ func TestRunWithFiles(t *testing.T) {
 	}
 	if after := leftovers(t); after != before {
 		t.Errorf("%d directories are left", after-before)
+	}
+}
+
+// TestRunWithRemovesOldDirectories: a power cut left them. Directories of other names and links stay.
+func TestRunWithRemovesOldDirectories(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("the directories must be root's")
+	}
+	c, _ := connected(t)
+	base := t.TempDir()
+	old := time.Now().Add(-48 * time.Hour)
+	for name, left := range map[string]bool{"airgap-ssh.test01": false, "airgap-ssh.test02": true, "airgap-ssh-test03": true} {
+		dir := filepath.Join("/var/tmp", name)
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		if name != "airgap-ssh.test02" { // a new one
+			if err := os.Chtimes(dir, old, old); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Cleanup(func() {
+			if _, err := os.Stat(dir); (err == nil) != left {
+				t.Errorf("%s: %v", dir, err)
+			}
+		})
+	}
+	link := "/var/tmp/airgap-ssh.test04"
+	if err := os.Symlink(base, link); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.Remove(link) })
+	if err := c.RunWith(t.Context(), []File{{"a", nil}}, Command{Args: []string{"true"}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(base); err != nil {
+		t.Error(err)
 	}
 }
 

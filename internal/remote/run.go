@@ -15,6 +15,8 @@ import (
 // Command is a command for a host, run as root.
 type Command struct {
 	Args           []string  // program and arguments; never a secret
+	Env            []string  // NAME=VALUE, in addition; never a secret
+	Signal         string    // that ends the command with the context; "" is TERM
 	Stdin          io.Reader // must end; nothing to read if nil
 	Stdout, Stderr io.Writer // discarded when nil
 }
@@ -26,7 +28,7 @@ const (
 
 // Run runs a command and waits for its end. One that is not content gives an
 // *ExitError, a host that is gone ErrLost. When ctx ends the command is sent
-// SIGTERM, and Run waits for it, for a while.
+// its signal, and Run waits for it, for a while.
 func (c *Client) Run(ctx context.Context, cmd Command) error {
 	err := c.run(ctx, c.sudo, cmd)
 	if err == nil || errors.Is(err, ErrLost) || ctx.Err() == nil {
@@ -61,10 +63,10 @@ func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
 	select {
 	case err = <-ended:
 	case err = <-fed: // its input cannot be read here: the command must not treat that as the end
-		c.stop(as, leader, ended)
+		c.stop(as, cmd.Signal, leader, ended)
 		return fmt.Errorf("send to %s: %w", c.Name, err)
 	case <-ctx.Done():
-		c.stop(as, leader, ended)
+		c.stop(as, cmd.Signal, leader, ended)
 		return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, ctx.Err())
 	}
 	exit, is := errors.AsType[*ssh.ExitError](err)
@@ -126,7 +128,7 @@ func (s *source) Read(p []byte) (int, error) {
 
 // stop ends a command: it signals the process and waits for a limited time.
 // OpenSSH passes no signals on to root's sessions, so kill has to.
-func (c *Client) stop(as sudo, l *opening, ended <-chan error) {
+func (c *Client) stop(as sudo, signal string, l *opening, ended <-chan error) {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	select {
@@ -138,7 +140,7 @@ func (c *Client) stop(as sudo, l *opening, ended <-chan error) {
 	}
 	killing, done := context.WithTimeout(ctx, stopTimeout)
 	defer done()
-	go func() { _ = c.run(killing, as, Command{Args: []string{"kill", "-TERM", l.value}}) }()
+	go func() { _ = c.run(killing, as, Command{Args: []string{"kill", "-" + cmp.Or(signal, "TERM"), l.value}}) }()
 	select {
 	case <-ended:
 	case <-c.gone:

@@ -75,6 +75,26 @@ func TestRunStopsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestRunHasItsSignal: a command may want another signal, and an environment.
+func TestRunHasItsSignal(t *testing.T) {
+	c, s := connected(t)
+	mark := filepath.Join(t.TempDir(), "ended")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	begun := make(chan struct{})
+	go func() { <-begun; cancel() }()
+	err := c.Run(ctx, Command{
+		Args: []string{"bash", "-c", `trap 'echo "$RUN" >"$0"; exit 130' INT; trap '' TERM; echo begun; while :; do sleep 0.05; done`, mark},
+		Env:  []string{"RUN=it's 1"}, Signal: "INT", Stdout: &signal{c: begun},
+	})
+	if !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "RUN=") {
+		t.Errorf("got %v", err)
+	}
+	if got := string(readFile(t, mark)); got != "it's 1\n" || !strings.Contains(s.Asked(), "exec /bin/sh") {
+		t.Errorf("the command said %q", got)
+	}
+}
+
 // signal closes c with the first byte.
 type signal struct {
 	c    chan struct{}

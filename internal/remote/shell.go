@@ -11,8 +11,8 @@ const loginLine = `exec /bin/sh -c 'IFS= read -r line && eval "$line"'`
 // are found and messages are in one language.
 const environment = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C"
 
-// script is the line that /bin/sh reads: it becomes root, marks both streams, and runs args in its place. The user's own
-// files may have set PATH, so the directories of sudo are added.
+// script is the line that /bin/sh reads: it becomes root, marks both streams, and runs args in its place, after
+// assignments for the environment. The user's own files may have set PATH, so the directories of sudo are added.
 func script(prefix string, args []string) string {
 	quoted := make([]string, len(args))
 	for i, a := range args {

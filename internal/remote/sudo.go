@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
@@ -32,7 +33,7 @@ func (s sudo) prefix() string {
 
 // stdin is the script for the login shell, the password for sudo, and then the command's own input.
 func (s sudo) stdin(cmd Command) io.Reader {
-	first := script(s.prefix(), cmd.Args) + "\n"
+	first := script(s.prefix(), slices.Concat(cmd.Env, cmd.Args)) + "\n"
 	if s.wanted && s.password != "" {
 		first += s.password + "\n"
 	}
