@@ -98,6 +98,8 @@ var allowed = map[string][]string{
 	"cluster/join":            {"cluster/hostcheck", "cluster/journal", "cluster/nodesteps", "cluster/dryrun", "cluster/site", "cluster/upgraderecord"},
 	"cluster/fleet":           {"cluster/fleet/passwords", "cluster/hostcheck", "cluster/join", "cluster/measure", "cluster/nodesteps", "cluster/site"},
 	"cluster/fleet/passwords": {},
+	"cluster/fleet/choice":    {},
+	"cluster/owed":            {"cluster/site"},
 	"cluster/install":         {"cluster/fleet", "cluster/hostcheck", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/dryrun", "cluster/site", "cluster/verification"},
 	"cluster/reset":           {"cluster/hostcheck", "cluster/journal", "cluster/nodesteps", "cluster/site", "cluster/upgraderecord"},
 	"cluster/recovery":        {"cluster/hostcheck", "cluster/install", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/dryrun", "cluster/reset", "cluster/site", "cluster/verification"},
