@@ -31,6 +31,13 @@ func TestRegistries(t *testing.T) {
 			t.Errorf("%s asks %v", n.Name, all)
 		}
 	}
+	c.Nodes[2].Absent = &config.Absent{Reason: "mainboard"}
+	for _, n := range c.Nodes {
+		all := strings.Join((&Site{Config: c, Node: n}).Registries(), " ")
+		if strings.Contains(all, c.Nodes[2].Address) != (n.Name == "cp2") {
+			t.Errorf("%s asks the registry of an absent host: %s", n.Name, all)
+		}
+	}
 	if len(firsts) < 2 {
 		t.Errorf("all workers ask the same one first: %v", firsts)
 	}
