@@ -194,7 +194,7 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 	if !all.Passed() {
 		var goOn bool
 		if others, goOn = f.withoutFailed(own, others); !goOn {
-			return nil, allPass(all, p)
+			return nil, f.refused(allPass(all, p), own)
 		}
 		all = append(preflight.Reports{own}, others...)
 	}

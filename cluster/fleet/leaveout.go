@@ -170,14 +170,16 @@ func (f *Fleet) Settle(ctx context.Context, record owed.File, command, what, nex
 		debts = append(debts, owed.Debt{Node: m.Node.Name, Command: command, Why: what + ": " + m.Err.Error()})
 	}
 	current := f.current(ctx)
+	before, unread := record.Read()
 	for _, l := range f.policy.out {
-		if !l.Absent && (l.Failed || !current[l.Node]) {
-			debts = append(debts, owed.Debt{Node: l.Node, Command: command, Why: l.Why})
-		} else {
+		switch {
+		case l.Absent || !l.Failed && current[l.Node]:
 			paid = append(paid, l.Node)
+		case l.Failed || !slices.ContainsFunc(before, func(d owed.Debt) bool { return d.Node == l.Node && d.Command == command }):
+			debts = append(debts, owed.Debt{Node: l.Node, Command: command, Why: l.Why})
 		}
 	}
-	if err := errors.Join(bad, record.Paid(command, paid...), record.Owe(debts...)); err != nil {
+	if err := errors.Join(bad, unread, record.Paid(command, paid...), record.Owe(debts...)); err != nil {
 		return err
 	}
 	return f.incomplete()
@@ -207,7 +209,11 @@ type IncompleteError struct {
 func (e *IncompleteError) Error() string {
 	lines := []string{fmt.Sprintf("%d of %s left out, after a failure", len(e.Left), ui.Count(e.Others, "other host"))}
 	for _, l := range e.Left {
-		lines = append(lines, problem(l.Node, l.err))
+		err := l.err
+		if err == nil {
+			err = errors.New(l.Why)
+		}
+		lines = append(lines, problem(l.Node, err))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -163,7 +163,7 @@ func TestGoesOnWithoutFailedHosts(t *testing.T) {
 	assert.Len(t, incomplete.Left, 4)
 	for _, want := range []string{
 		"4 of 12 other hosts left out, after a failure\n", "\n  node3: login failed: ", "\n  node4: preparation failed: read /etc: input/output error",
-		"\n  node5: not ready: preflight failed\n    swap: 8 GiB of swap; swapoff -a", "\n  node6: did not join: step packages: no space",
+		"\n  node5: not ready: preflight failed: swap\n    swap: 8 GiB of swap; swapoff -a", "\n  node6: did not join: step packages: no space",
 	} {
 		assert.ErrorContains(t, err, want)
 	}
@@ -199,6 +199,7 @@ func TestTooManyFail(t *testing.T) {
 	for i := range r.servers {
 		assert.False(t, r.ran(i, "join"), i)
 	}
+	assert.Contains(t, advice.Of(r.refused(err, preflight.Report{Worst: preflight.Pass})), "3 hosts failed, and --max-failures allows 2")
 	assert.Empty(t, r.owes(t))
 
 	r = rackOf(t, 12, choice.Choice{MaxFailures: 3})
@@ -240,12 +241,13 @@ func TestControlPlaneHostFails(t *testing.T) {
 func TestLeftOutByUser(t *testing.T) {
 	r := rackOf(t, 4, choice.Choice{})
 	r.site.Config.Nodes[4].Absent = &config.Absent{Reason: "not delivered"}
-	require.NoError(t, r.record.Owe(owed.Debt{Node: "node5", Command: owed.Join}, owed.Debt{Node: "node2", Command: owed.Join}))
+	require.NoError(t, r.record.Owe(owed.Debt{Node: "node5", Command: owed.Join}, owed.Debt{Node: "node2", Command: owed.Join},
+		owed.Debt{Node: "node4", Command: owed.Join, Why: "login failed: refused"}))
 	r.choose(t, choice.Choice{Limit: []string{"node[2-3]"}, Except: []string{"node3"}})
 	joined, err := r.install(t)
 	require.NoError(t, err)
 	require.Len(t, joined, 1)
-	assert.Equal(t, map[string]string{"node3": "left out with --except", "node4": "left out with --limit"}, r.owes(t))
+	assert.Equal(t, map[string]string{"node3": "left out with --except", "node4": "login failed: refused"}, r.owes(t), "the reason of the first run stays")
 	for i, wants := range []bool{true, false, false, false} {
 		assert.Equal(t, wants, r.servers[i].Asked() != "", i)
 	}
@@ -262,7 +264,7 @@ func TestOldNodeDoesNotStopNewOnes(t *testing.T) {
 	r.is(t, 0, old)
 	r.tolerant = true
 	_, err := r.install(t)
-	assert.ErrorContains(t, err, "1 of 3 other hosts left out, after a failure\n  node2: a node, whose checks do not stop new nodes: preflight failed\n    swap: 8 GiB of swap")
+	assert.ErrorContains(t, err, "1 of 3 other hosts left out, after a failure\n  node2: a node, whose checks do not stop new nodes: preflight failed: swap\n    swap: 8 GiB of swap")
 	assert.False(t, r.ran(0, "join"))
 	assert.True(t, r.ran(1, "join") && r.ran(2, "join"))
 	assert.Contains(t, r.owes(t), "node2")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -88,7 +89,7 @@ func (f *Fleet) withoutFailed(own preflight.Report, reports []preflight.Report) 
 		default:
 			others = append(others, m)
 		}
-		m.Err = advice.Add(fmt.Errorf("preflight failed%s", failedChecks(reports[i])), "airgap docs NAME shows the page of a check")
+		m.Err = advice.Add(fmt.Errorf("preflight failed: %s%s", failedIDs(reports[i]), failedChecks(reports[i])), "airgap docs NAME shows the page of a check")
 	}
 	if len(others) > 0 && f.policy.refuses(others) != "" {
 		return nil, false
@@ -101,4 +102,23 @@ func (f *Fleet) withoutFailed(own preflight.Report, reports []preflight.Report) 
 		f.leaveOut(m, "not ready")
 	}
 	return passed, true
+}
+
+// refused adds the way out to the error about failed checks.
+func (f *Fleet) refused(err error, own preflight.Report) error {
+	if why := f.policy.refuses(f.failed()); own.Passed() && why != "" {
+		return advice.Replace(err, "%s; %s", advice.Of(err), why)
+	}
+	return err
+}
+
+// failedIDs names the failed checks in one line.
+func failedIDs(report preflight.Report) string {
+	var ids []string
+	for _, r := range report.Results {
+		if r.Status == preflight.Fail || r.Status == preflight.Error {
+			ids = append(ids, r.ID)
+		}
+	}
+	return strings.Join(ids, ", ")
 }
