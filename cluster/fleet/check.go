@@ -37,7 +37,7 @@ func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 	if with.cluster, err = join.ClusterOf(f.site.Machine); err != nil {
 		return nil, err
 	}
-	return f.prepareWith(ctx, with, p)
+	return prepareWith(ctx, f, with, p)
 }
 
 // tools are what each host needs for its checks.
@@ -47,7 +47,7 @@ type tools struct {
 	cluster string // the CA of this host's cluster; "" for none
 }
 
-func (f *Fleet) prepareWith(ctx context.Context, with tools, p ui.Progress) ([]preflight.Report, error) {
+func prepareWith(ctx context.Context, f *Fleet, with tools, p ui.Progress) ([]preflight.Report, error) {
 	reports := map[*Member]*preflight.Report{}
 	for _, m := range f.Members {
 		reports[m] = &preflight.Report{}
@@ -66,7 +66,7 @@ func (f *Fleet) prepareWith(ctx context.Context, with tools, p ui.Progress) ([]p
 		m.Joined = here.Joined
 		return f.preflight(ctx, m, with.index, reports[m])
 	})
-	err := f.GoOn(ctx, "preparation failed", "fix the problems and run the same command again; nothing was changed, except that airgap.rpm may be installed on the other hosts")
+	err := f.Policy.GoOn(ctx, "preparation failed", "fix the problems and run the same command again; nothing was changed, except that airgap.rpm may be installed on the other hosts")
 	var all []preflight.Report
 	for _, m := range f.Members {
 		all = append(all, *reports[m])
@@ -193,8 +193,8 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 	all := append(preflight.Reports{own}, others...)
 	if !all.Passed() {
 		var goOn bool
-		if others, goOn = f.withoutFailed(own, others); !goOn {
-			return nil, f.refused(allPass(all, p), own)
+		if others, goOn = f.Policy.withoutFailed(own, others); !goOn {
+			return nil, f.Policy.refused(allPass(all, p), own)
 		}
 		all = append(preflight.Reports{own}, others...)
 	}
@@ -206,7 +206,7 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 		return nil, err
 	}
 	f.measured = m
-	between, err := hostcheck.JudgeBetween(ctx, f.present(), m, preflight.Choice{Skip: f.skip})
+	between, err := hostcheck.JudgeBetween(ctx, f.site.Keeping(memberNames(f.Members)), m, preflight.Choice{Skip: f.skip})
 	if err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ type Fleet struct {
 	// For other commands, a busy host is an error.
 	awaitsBusy bool
 
-	policy   *policy
+	Policy   *Policy
 	tolerant bool // as in Options
 
 	source  passwords.Source // of airgap.yaml; nil if it has none
@@ -113,7 +113,7 @@ func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	if err != nil {
 		return &Fleet{}, err
 	}
-	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), policy: policy, tolerant: o.Tolerant, dialer: &remote.Dialer{
+	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), Policy: policy, tolerant: o.Tolerant, dialer: &remote.Dialer{
 		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
 		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: site.KnownHostsFile},
 	}}
@@ -124,6 +124,7 @@ func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	for _, file := range c.SSH.KnownHosts {
 		f.dialer.Known.Files = append(f.dialer.Known.Files, expand(file, h))
 	}
+	policy.fleet = f
 	for _, n := range others {
 		if _, err := f.add(n); err != nil {
 			return f, err

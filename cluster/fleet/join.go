@@ -37,10 +37,10 @@ type Joined struct {
 // Join joins every other host. Control-plane hosts join one after the other, because each changes etcd's members.
 // Workers join in parallel with them. A failure does not stop the other hosts.
 func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
-	return f.joinBy(ctx, p, f.JoinOne)
+	return joinBy(ctx, f, p, f.JoinOne)
 }
 
-func (f *Fleet) joinBy(ctx context.Context, p ui.Progress, joinOne func(context.Context, *Member, ui.Host, *Joined) error) []Joined {
+func joinBy(ctx context.Context, f *Fleet, p ui.Progress, joinOne func(context.Context, *Member, ui.Host, *Joined) error) []Joined {
 	results := make(map[*Member]*Joined, len(f.Members))
 	lines := make(map[*Member]ui.Host, len(f.Members))
 	var masters, workers []*Member
@@ -53,13 +53,13 @@ func (f *Fleet) joinBy(ctx context.Context, p ui.Progress, joinOne func(context.
 		}
 	}
 	one := func(ctx context.Context, m *Member) error {
-		err := f.mayStart()
+		err := f.Policy.mayStart()
 		if err == nil {
 			err = joinOne(ctx, m, lines[m], results[m])
 			lines[m].End(err)
 		}
 		if err != nil {
-			f.policy.joining.Add(1)
+			f.Policy.joining.Add(1)
 			results[m].Error = err.Error()
 		}
 		return err

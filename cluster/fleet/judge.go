@@ -65,7 +65,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	}
 	all := append(preflight.Reports{own}, others...)
 	if len(f.Members) > 0 {
-		between, err := f.judgeBetween(ctx, o, p)
+		between, err := judgeBetween(ctx, f, o, p)
 		if err != nil {
 			return nil, err
 		}
@@ -73,13 +73,13 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	}
 	p.Say("the other hosts have airgap.rpm now; rpm -e airgap removes it")
 	if all.Passed() {
-		return all, f.incomplete()
+		return all, f.Policy.incomplete()
 	}
 	return all, hostcheck.AllFailed(all, "fix the failed checks (airgap docs NAME shows the page of a check) and run the command again")
 }
 
 // judgeBetween measures the network between the hosts that are not left out, and writes the page about it.
-func (f *Fleet) judgeBetween(ctx context.Context, o AllOptions, p ui.Progress) (preflight.Report, error) {
+func judgeBetween(ctx context.Context, f *Fleet, o AllOptions, p ui.Progress) (preflight.Report, error) {
 	m, err := f.measure(ctx, p)
 	if err != nil {
 		return preflight.Report{}, err
@@ -87,5 +87,5 @@ func (f *Fleet) judgeBetween(ctx context.Context, o AllOptions, p ui.Progress) (
 	if err := o.Page.Write(f.site, m); err != nil { // also about hosts that are left out: they need the same ports
 		return preflight.Report{}, err
 	}
-	return hostcheck.JudgeBetween(ctx, f.present(), m, o.Choice)
+	return hostcheck.JudgeBetween(ctx, f.site.Keeping(memberNames(f.Members)), m, o.Choice)
 }

@@ -28,8 +28,9 @@ type LeftOut struct {
 	err error // of a failed host, with its hint
 }
 
-// policy says which hosts are left out, and how many may fail.
-type policy struct {
+// Policy says which hosts a command leaves out, and how many may fail.
+type Policy struct {
+	fleet     *Fleet
 	choice    choice.Choice
 	others    int       // other hosts of airgap.yaml
 	out       []LeftOut // in the order in which they were left out
@@ -50,12 +51,12 @@ func CheckChoice(s *site.Site, c choice.Choice, noSSH bool) error {
 }
 
 // newPolicy returns the policy, and the other hosts that the command works on.
-func newPolicy(s *site.Site, c choice.Choice) (*policy, []config.Node, error) {
+func newPolicy(s *site.Site, c choice.Choice) (*Policy, []config.Node, error) {
 	in, out, err := c.Others(s.Config.Nodes, s.Node.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &policy{choice: c, others: len(in) + len(out)}
+	p := &Policy{choice: c, others: len(in) + len(out)}
 	for _, n := range out {
 		p.out = append(p.out, LeftOut{Node: n.Name, Why: c.Why(n, s.Config.Nodes), Absent: n.Absent != nil})
 	}
@@ -63,10 +64,10 @@ func newPolicy(s *site.Site, c choice.Choice) (*policy, []config.Node, error) {
 }
 
 // LeftOut returns the hosts that the command goes on without.
-func (f *Fleet) LeftOut() []LeftOut { return slices.Clone(f.policy.out) }
+func (p *Policy) LeftOut() []LeftOut { return slices.Clone(p.out) }
 
 // failures counts the hosts that have failed, except nodes whose failed checks are tolerated.
-func (p *policy) failures() int {
+func (p *Policy) failures() int {
 	n := int(p.joining.Load()) - p.tolerated
 	for _, l := range p.out {
 		if l.Failed {
@@ -77,7 +78,7 @@ func (p *policy) failures() int {
 }
 
 // refuses returns why the command cannot go on without these hosts, with the way out; "" if it can.
-func (p *policy) refuses(failed []*Member) string {
+func (p *Policy) refuses(failed []*Member) string {
 	names := memberNames(failed)
 	for _, m := range failed {
 		if m.Node.Has(config.ControlPlane) {
@@ -112,44 +113,44 @@ func memberNames(members []*Member) []string {
 }
 
 // failed are the hosts whose last operation failed.
-func (f *Fleet) failed() []*Member {
-	return slices.DeleteFunc(slices.Clone(f.Members), func(m *Member) bool { return m.Err == nil })
+func (p *Policy) failed() []*Member {
+	return slices.DeleteFunc(slices.Clone(p.fleet.Members), func(m *Member) bool { return m.Err == nil })
 }
 
-// GoOn is Problems for a command that can go on without some hosts: it leaves out the failed hosts and returns nil if
+// GoOn is Fleet.Problems for a command that can go on without some hosts: it leaves out the failed hosts and returns nil if
 // --max-failures allows it.
-func (f *Fleet) GoOn(ctx context.Context, what, next string) error {
-	bad := f.Problems(ctx, what, next)
-	failed := f.failed()
+func (p *Policy) GoOn(ctx context.Context, what, next string) error {
+	bad := p.fleet.Problems(ctx, what, next)
+	failed := p.failed()
 	if bad == nil || ctx.Err() != nil {
 		return bad
 	}
-	if why := f.policy.refuses(failed); why != "" {
+	if why := p.refuses(failed); why != "" {
 		return advice.Replace(bad, "%s; %s", next, why)
 	}
 	for _, m := range failed {
-		f.leaveOut(m, what)
+		p.leaveOut(m, what)
 	}
 	return nil
 }
 
 // leaveOut goes on without a host.
-func (f *Fleet) leaveOut(m *Member, what string) {
+func (p *Policy) leaveOut(m *Member, what string) {
 	err := advice.Add(fmt.Errorf("%s: %w", what, m.Err), "%s", advice.Of(m.Err))
 	first, _, _ := strings.Cut(err.Error(), "\n")
-	f.console.Progress().Say("going on without %s: %s", m.Node.Name, first)
+	p.fleet.console.Progress().Say("going on without %s: %s", m.Node.Name, first)
 	m.log.note("left out: %v", err)
 	m.hangUp()
 	_ = m.log.Close() // a missing line must not stop the command
-	f.policy.out = append(f.policy.out, LeftOut{Node: m.Node.Name, Why: first, Failed: true, err: err})
-	f.Members = slices.DeleteFunc(slices.Clone(f.Members), func(one *Member) bool { return one == m })
+	p.out = append(p.out, LeftOut{Node: m.Node.Name, Why: first, Failed: true, err: err})
+	p.fleet.Members = slices.DeleteFunc(slices.Clone(p.fleet.Members), func(one *Member) bool { return one == m })
 }
 
 var errNotStarted = errors.New("not started")
 
 // mayStart returns an error if no other host may start to join, because too many have failed.
-func (f *Fleet) mayStart() error {
-	if most := f.policy.choice.MaxFailures; most > 0 && f.policy.failures() > most {
+func (p *Policy) mayStart() error {
+	if most := p.choice.MaxFailures; most > 0 && p.failures() > most {
 		return fmt.Errorf("%w: more than %s failed (--max-failures)", errNotStarted, ui.Count(most, "host"))
 	}
 	return nil
@@ -157,21 +158,18 @@ func (f *Fleet) mayStart() error {
 
 // Settle records which hosts this run owes the changes of a command, and which it does not owe them any more. It
 // returns an IncompleteError if the command went on without failed hosts. what describes failures of hosts that are
-// not left out yet. f can be nil.
-func (f *Fleet) Settle(ctx context.Context, record owed.File, command, what, next string) error {
-	if f == nil {
-		return nil
-	}
-	f.policy.joining.Store(0) // the members have these failures
-	paid := memberNames(slices.DeleteFunc(slices.Clone(f.Members), func(m *Member) bool { return m.Err != nil }))
-	bad := f.GoOn(ctx, what, next)
+// not left out yet.
+func (p *Policy) Settle(ctx context.Context, record owed.File, command, what, next string) error {
+	p.joining.Store(0) // the members have these failures
+	paid := memberNames(slices.DeleteFunc(slices.Clone(p.fleet.Members), func(m *Member) bool { return m.Err != nil }))
+	bad := p.GoOn(ctx, what, next)
 	var debts []owed.Debt
-	for _, m := range f.failed() {
+	for _, m := range p.failed() {
 		debts = append(debts, owed.Debt{Node: m.Node.Name, Command: command, Why: what + ": " + m.Err.Error()})
 	}
-	current := f.current(ctx)
+	current := p.current(ctx)
 	before, unread := record.Read()
-	for _, l := range f.policy.out {
+	for _, l := range p.out {
 		switch {
 		case l.Absent || !l.Failed && current[l.Node]:
 			paid = append(paid, l.Node)
@@ -182,13 +180,13 @@ func (f *Fleet) Settle(ctx context.Context, record owed.File, command, what, nex
 	if err := errors.Join(bad, unread, record.Paid(command, paid...), record.Owe(debts...)); err != nil {
 		return err
 	}
-	return f.incomplete()
+	return p.incomplete()
 }
 
 // incomplete returns an error if failed hosts are left out.
-func (f *Fleet) incomplete() error {
-	e := &IncompleteError{Others: f.policy.others}
-	for _, l := range f.policy.out {
+func (p *Policy) incomplete() error {
+	e := &IncompleteError{Others: p.others}
+	for _, l := range p.out {
 		if l.Failed {
 			e.Left = append(e.Left, l)
 		}

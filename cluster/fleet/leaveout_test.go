@@ -80,7 +80,7 @@ func (r *rack) choose(t *testing.T, c choice.Choice) {
 	t.Helper()
 	p, others, err := newPolicy(r.site, c)
 	require.NoError(t, err)
-	r.policy = p
+	p.fleet, r.Policy = r.Fleet, p
 	r.Members = slices.DeleteFunc(r.Members, func(m *Member) bool {
 		return !slices.ContainsFunc(others, func(n config.Node) bool { return n.Name == m.Node.Name })
 	})
@@ -114,22 +114,22 @@ func (r *rack) install(t *testing.T) ([]Joined, error) {
 	if err := r.Connect(ctx); err != nil {
 		return nil, err
 	}
-	reports, err := r.prepareWith(ctx, tools{program: programRPM{header: build}}, ui.Discard())
+	reports, err := prepareWith(ctx, r.Fleet, tools{program: programRPM{header: build}}, ui.Discard())
 	if err != nil {
 		return nil, err
 	}
 	own := preflight.Report{Host: "node1", Worst: preflight.Pass}
-	if _, goOn := r.withoutFailed(own, reports); !goOn {
+	if _, goOn := r.Policy.withoutFailed(own, reports); !goOn {
 		return nil, allPass(append(preflight.Reports{own}, reports...), ui.Discard())
 	}
-	joined := r.joinBy(ctx, ui.Discard(), func(ctx context.Context, m *Member, _ ui.Host, result *Joined) error {
+	joined := joinBy(ctx, r.Fleet, ui.Discard(), func(ctx context.Context, m *Member, _ ui.Host, result *Joined) error {
 		var run RemoteRun
 		if err := m.Run(ctx, &run, nil, "", "join"); err != nil {
 			return err
 		}
 		return readResult(run.stdout.Bytes(), result)
 	})
-	return joined, r.Settle(ctx, r.record, owed.Join, "did not join", "run it again")
+	return joined, r.Policy.Settle(ctx, r.record, owed.Join, "did not join", "run it again")
 }
 
 // owes returns the nodes of the record, with the beginning of the reason.
@@ -199,7 +199,7 @@ func TestTooManyFail(t *testing.T) {
 	for i := range r.servers {
 		assert.False(t, r.ran(i, "join"), i)
 	}
-	assert.Contains(t, advice.Of(r.refused(err, preflight.Report{Worst: preflight.Pass})), "3 hosts failed, and --max-failures allows 2")
+	assert.Contains(t, advice.Of(r.Policy.refused(err, preflight.Report{Worst: preflight.Pass})), "3 hosts failed, and --max-failures allows 2")
 	assert.Empty(t, r.owes(t))
 
 	r = rackOf(t, 12, choice.Choice{MaxFailures: 3})
@@ -253,7 +253,7 @@ func TestLeftOutByUser(t *testing.T) {
 	}
 	assert.Equal(t, []LeftOut{
 		{Node: "node3", Why: "left out with --except"}, {Node: "node4", Why: "left out with --limit"}, {Node: "node5", Why: "absent: not delivered", Absent: true},
-	}, r.LeftOut())
+	}, r.Policy.LeftOut())
 }
 
 // TestOldNodeDoesNotStopNewOnes: the failed check of a node is reported, and new hosts join.
@@ -307,7 +307,7 @@ func TestCurrentNodesAreNotOwed(t *testing.T) {
 	api.nodes = `{"apiVersion":"v1","kind":"NodeList","items":[{"metadata":{"name":"node2",` + note + `}},{"metadata":{"name":"node3"}}]}`
 	r := &rack{Fleet: f, record: owed.File(filepath.Join(t.TempDir(), "owed.json"))}
 	r.choose(t, choice.Choice{Limit: []string{"node1"}})
-	require.NoError(t, f.Settle(t.Context(), r.record, owed.Join, "", ""))
+	require.NoError(t, f.Policy.Settle(t.Context(), r.record, owed.Join, "", ""))
 	assert.Equal(t, map[string]string{"node3": "left out with --limit"}, r.owes(t))
 }
 

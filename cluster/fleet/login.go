@@ -24,8 +24,8 @@ func (f *Fleet) Connect(ctx context.Context) error {
 			return err
 		}
 	}
-	f.nameNotReady(ctx)
-	return f.GoOn(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host")
+	f.Policy.nameNotReady(ctx)
+	return f.Policy.GoOn(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host")
 }
 
 // next is the treatment of a host after a failed login.

@@ -6,26 +6,14 @@ import (
 	"slices"
 
 	"airgap.dev/airgap/cluster/hostcheck"
-	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// present returns the site without the nodes that the command goes on without: nobody can measure from there.
-func (f *Fleet) present() *site.Site {
-	s, cluster := *f.site, *f.site.Config
-	cluster.Nodes = slices.DeleteFunc(slices.Clone(cluster.Nodes), func(n config.Node) bool {
-		return n.Name != f.site.Node.Name && !slices.ContainsFunc(f.Members, func(m *Member) bool { return m.Node.Name == n.Name })
-	})
-	s.Config = &cluster
-	return &s
-}
-
 // measure measures the network between all hosts. The other hosts run airgap netprobe agent through SSH.
 func (f *Fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, error) {
-	here := f.present()
+	here := f.site.Keeping(memberNames(f.Members)) // nobody can measure from the others
 	plan, err := hostcheck.ProbePlan(here.Config)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ func (f *Fleet) MeasuringAgain(steps []step.Step, p ui.Progress) []step.Step {
 		return steps
 	}
 	self := []string{f.site.Node.Name}
-	if !slices.Contains(f.closedBefore(), f.site.Node.Name) {
+	if !slices.Contains(closedBefore(f.measured), f.site.Node.Name) {
 		return steps
 	}
 	passed := false
@@ -42,7 +42,7 @@ func (f *Fleet) MeasuringAgain(steps []step.Step, p ui.Progress) []step.Step {
 // before the installation. The error names the ports that are still closed.
 func (f *Fleet) StillClosed(ctx context.Context, p ui.Progress) error {
 	there := memberNames(f.Members)
-	hosts := slices.DeleteFunc(f.closedBefore(), func(name string) bool { return !slices.Contains(there, name) })
+	hosts := slices.DeleteFunc(closedBefore(f.measured), func(name string) bool { return !slices.Contains(there, name) })
 	if len(hosts) == 0 {
 		return nil
 	}
@@ -50,13 +50,13 @@ func (f *Fleet) StillClosed(ctx context.Context, p ui.Progress) error {
 }
 
 // closedBefore returns the hosts whose firewall closed ports before the installation.
-func (f *Fleet) closedBefore() []string {
-	if f.measured == nil {
+func closedBefore(before *netprobe.Matrix) []string {
+	if before == nil {
 		return nil
 	}
 	var names []string
-	for i, h := range f.measured.Hosts {
-		if f.measured.ClosedBy(i) {
+	for i, h := range before.Hosts {
+		if before.ClosedBy(i) {
 			names = append(names, h.Name)
 		}
 	}

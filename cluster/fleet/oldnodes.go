@@ -21,8 +21,8 @@ const nodesTimeout = 5 * time.Second
 
 // nodesNow returns the nodes of the cluster by name. There are none before the installation, or if the API server does
 // not answer: the command reports this elsewhere.
-func (f *Fleet) nodesNow(ctx context.Context) map[string]*corev1.Node {
-	client, err := kube.Client(f.site.Machine.Machine, kube.AdminConf)
+func (p *Policy) nodesNow(ctx context.Context) map[string]*corev1.Node {
+	client, err := kube.Client(p.fleet.site.Machine.Machine, kube.AdminConf)
 	if err != nil {
 		return nil
 	}
@@ -40,24 +40,24 @@ func (f *Fleet) nodesNow(ctx context.Context) map[string]*corev1.Node {
 }
 
 // current returns the nodes that have the bundle of this command: the command owes them nothing.
-func (f *Fleet) current(ctx context.Context) map[string]bool {
-	if f.site.Index == nil {
+func (p *Policy) current(ctx context.Context) map[string]bool {
+	if p.fleet.site.Index == nil {
 		return nil
 	}
 	all := map[string]bool{}
-	for name, n := range f.nodesNow(ctx) {
-		all[name] = site.Noted(n, site.BundleNote, f.site.Index.ID()) == nil
+	for name, n := range p.nodesNow(ctx) {
+		all[name] = site.Noted(n, site.BundleNote, p.fleet.site.Index.ID()) == nil
 	}
 	return all
 }
 
 // nameNotReady adds the way out to the error of a host that is a node and not Ready: its host may be dead.
-func (f *Fleet) nameNotReady(ctx context.Context) {
-	failed := f.failed()
+func (p *Policy) nameNotReady(ctx context.Context) {
+	failed := p.failed()
 	if len(failed) == 0 || ctx.Err() != nil {
 		return
 	}
-	nodes := f.nodesNow(ctx)
+	nodes := p.nodesNow(ctx)
 	for _, m := range failed {
 		if n := nodes[m.Node.Name]; n != nil && !kube.NodeReady(n) {
 			before := advice.Of(m.Err)
@@ -72,14 +72,14 @@ func (f *Fleet) nameNotReady(ctx context.Context) {
 
 // withoutFailed leaves out the hosts whose checks failed: new hosts within --max-failures, and nodes if they would stop
 // new hosts. It returns the reports of the other hosts, and false if failed checks stop the command: also those of this
-// host, in own. reports are those of f.Members, in this order.
-func (f *Fleet) withoutFailed(own preflight.Report, reports []preflight.Report) (passed []preflight.Report, goOn bool) {
+// host, in own. reports are those of the members, in this order.
+func (p *Policy) withoutFailed(own preflight.Report, reports []preflight.Report) (passed []preflight.Report, goOn bool) {
 	if !own.Passed() {
 		return nil, false
 	}
 	var old, others []*Member
-	adds := f.tolerant && slices.ContainsFunc(f.Members, func(m *Member) bool { return !m.Joined })
-	for i, m := range f.Members {
+	adds := p.fleet.tolerant && slices.ContainsFunc(p.fleet.Members, func(m *Member) bool { return !m.Joined })
+	for i, m := range p.fleet.Members {
 		switch {
 		case reports[i].Passed():
 			passed = append(passed, reports[i])
@@ -91,22 +91,22 @@ func (f *Fleet) withoutFailed(own preflight.Report, reports []preflight.Report) 
 		}
 		m.Err = advice.Add(fmt.Errorf("preflight failed: %s%s", failedIDs(reports[i]), failedChecks(reports[i])), "airgap docs NAME shows the page of a check")
 	}
-	if len(others) > 0 && f.policy.refuses(others) != "" {
+	if len(others) > 0 && p.refuses(others) != "" {
 		return nil, false
 	}
 	for _, m := range old {
-		f.policy.tolerated++
-		f.leaveOut(m, "a node, whose checks do not stop new nodes")
+		p.tolerated++
+		p.leaveOut(m, "a node, whose checks do not stop new nodes")
 	}
 	for _, m := range others {
-		f.leaveOut(m, "not ready")
+		p.leaveOut(m, "not ready")
 	}
 	return passed, true
 }
 
 // refused adds the way out to the error about failed checks.
-func (f *Fleet) refused(err error, own preflight.Report) error {
-	if why := f.policy.refuses(f.failed()); own.Passed() && why != "" {
+func (p *Policy) refused(err error, own preflight.Report) error {
+	if why := p.refuses(p.failed()); own.Passed() && why != "" {
 		return advice.Replace(err, "%s; %s", advice.Of(err), why)
 	}
 	return err

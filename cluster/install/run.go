@@ -202,8 +202,8 @@ func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done ste
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	left := f.Settle(ctx, owed.Record, owed.Join, "did not join", "fix the error and run the same command again: completed steps do not run again; "+site.HostLogDir+" has the full output")
-	result.LeftOut = f.LeftOut()
+	left := f.Policy.Settle(ctx, owed.Record, owed.Join, "did not join", "fix the error and run the same command again: completed steps do not run again; "+site.HostLogDir+" has the full output")
+	result.LeftOut = f.Policy.LeftOut()
 	if _, goOn := errors.AsType[*fleet.IncompleteError](left); left != nil && !goOn {
 		return result, left
 	}

@@ -26,7 +26,7 @@ import (
 )
 
 // Site has the index of a bundle, the configuration in it, and the node that this host is. It is immutable:
-// With, At, Choosing, Without and Storing return a changed copy.
+// With, At, Choosing, Without, Keeping and Storing return a changed copy.
 type Site struct {
 	Index   *bundle.Index
 	Config  *config.Cluster

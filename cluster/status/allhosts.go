@@ -56,7 +56,7 @@ func ReadAll(ctx context.Context, keys []string, node string, c choice.Choice, c
 		}
 		all.Hosts = append(all.Hosts, h)
 	}
-	all.LeftOut = f.LeftOut()
+	all.LeftOut = f.Policy.LeftOut()
 	return all, ctx.Err()
 }
 

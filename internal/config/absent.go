@@ -13,7 +13,7 @@ import (
 
 // Absent says why a server is not there, and until when.
 type Absent struct {
-	Reason string `yaml:"reason" json:"reason" jsonschema:"required,example=mainboard in repair"`
+	Reason string `yaml:"reason" json:"reason" jsonschema:"required,example=mainboard in repair,description=Why the server is not there"`
 	Until  string `yaml:"until" json:"until,omitempty" jsonschema:"example=2026-12-24" jsonschema_description:"Day on which the server is expected: YYYY-MM-DD. From this day on, airgap verify, airgap status and airgap config show say that the date is past. Without it, the node stays absent until the field is removed."`
 }
 
