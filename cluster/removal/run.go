@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
@@ -57,7 +58,7 @@ func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
 	}
 	p.Say("%s has left the cluster", d.Name)
 	r.site = r.site.Without(append(slices.Clone(r.site.Removed), d.Name))
-	if err := r.updateLists(ctx, p); err != nil {
+	if err := errors.Join(owed.Forget(d.Name), r.updateLists(ctx, p)); err != nil {
 		return result, err
 	}
 	again, err := r.updateOtherHosts(ctx, p)
