@@ -100,6 +100,7 @@ var allowed = map[string][]string{
 	"cluster/fleet/passwords": {},
 	"cluster/install":         {"cluster/fleet", "cluster/hostcheck", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/dryrun", "cluster/site", "cluster/verification"},
 	"cluster/reset":           {"cluster/hostcheck", "cluster/journal", "cluster/nodesteps", "cluster/site", "cluster/upgraderecord"},
+	"cluster/resetall":        {"cluster/fleet", "cluster/hostcheck", "cluster/reset", "cluster/site"},
 	"cluster/recovery":        {"cluster/hostcheck", "cluster/install", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/dryrun", "cluster/reset", "cluster/site", "cluster/verification"},
 	"cluster/removal":         {"cluster/fleet", "cluster/hostcheck", "cluster/join", "cluster/journal", "cluster/nodesteps", "cluster/site", "cluster/verification"},
 	"cluster/upgrade": {"cluster/fleet", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/journal", "cluster/nodesteps",
@@ -108,9 +109,10 @@ var allowed = map[string][]string{
 	"cluster/rotation":  {"cluster/fleet", "cluster/hostcheck", "cluster/join", "cluster/journal", "cluster/site", "cluster/upgraderecord"},
 	"cluster/gpustatus": {"cluster/report"},
 	"cluster/status":    {"cluster/certs", "cluster/fleet", "cluster/hostcheck", "cluster/install", "cluster/join", "cluster/report", "cluster/site", "cluster/store", "cluster/verification"},
-	"cluster/support":   {"cluster/certs", "cluster/gpustatus", "cluster/hostcheck", "cluster/report", "cluster/site", "cluster/status", "cluster/verification"},
+	"cluster/support":   {"cluster/certs", "cluster/fleet", "cluster/gpustatus", "cluster/hostcheck", "cluster/report", "cluster/site", "cluster/status", "cluster/verification"},
 
 	"internal/advice":           {},
+	"internal/alike":            {"internal/hostrange", "internal/ui"},
 	"internal/await":            {},
 	"internal/enterprise":       {},
 	"internal/exitcode":         {},
@@ -140,7 +142,7 @@ var allowed = map[string][]string{
 	"internal/yamlfault":  {},
 }
 
-var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/listen", "internal/nevra",
+var shared = []string{"internal/advice", "internal/alike", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/listen", "internal/nevra",
 	"internal/nextboot", "internal/outlier", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.

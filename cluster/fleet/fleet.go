@@ -4,7 +4,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -213,20 +212,7 @@ func (f *Fleet) Problems(ctx context.Context, what, next string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d of %s: %s", len(all), ui.Count(len(f.Members), "other host"), what)}
-	for _, m := range all {
-		lines = append(lines, m.problem())
-	}
-	return advice.Add(errors.New(strings.Join(lines, "\n")), "%s", next)
-}
-
-// problem returns a host's error with its hint, indented below the host's name.
-func (m *Member) problem() string {
-	text := "  " + m.Node.Name + ": " + m.Err.Error()
-	if next := advice.Of(m.Err); next != "" {
-		text += "\nhint: " + next
-	}
-	return strings.ReplaceAll(text, "\n", "\n    ")
+	return advice.Add(errors.New(problems(all, len(f.Members), what)), "%s", next)
 }
 
 // homes returns the home directories with SSH keys and known hosts: those of the user that ran sudo, and of root.
