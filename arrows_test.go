@@ -112,9 +112,11 @@ var allowed = map[string][]string{
 	"cluster/gpustatus": {"cluster/report"},
 	"cluster/status": {"cluster/certs", "cluster/fleet", "cluster/hostcheck", "cluster/install", "cluster/join",
 		"cluster/report", "cluster/site", "cluster/store", "cluster/verification", "cluster/fleet/choice", "cluster/owed"},
-	"cluster/support":      {"cluster/certs", "cluster/gpustatus", "cluster/hostcheck", "cluster/report", "cluster/site", "cluster/status", "cluster/verification"},
+	"cluster/support": {"cluster/certs", "cluster/gpustatus", "cluster/hostcheck", "cluster/report",
+		"cluster/site", "cluster/status", "cluster/verification", "cluster/fleet"},
 	"cluster/fleet/choice": {},
 	"cluster/owed":         {"cluster/site"},
+	"cluster/resetall":     {"cluster/fleet", "cluster/hostcheck", "cluster/reset", "cluster/site"},
 
 	"internal/advice":           {},
 	"internal/await":            {},
@@ -144,6 +146,7 @@ var allowed = map[string][]string{
 	"internal/validity":   {},
 	"internal/version":    {},
 	"internal/yamlfault":  {},
+	"internal/alike":      {"internal/hostrange", "internal/ui"},
 }
 
 var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/listen", "internal/nevra",

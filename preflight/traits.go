@@ -25,8 +25,10 @@ func traitsOf(f *facts.Facts) []outlier.Trait {
 		{Name: "MTU", Value: defaultMTU(f)},
 		{Name: "name servers", Value: strings.Join(f.Resolv.Nameservers, " ")},
 		{Name: "search domains", Value: strings.Join(f.Resolv.Search, " ")},
+		{Name: "time zone", Value: f.Time.Zone},
 		{Name: "time servers", Value: strings.Join(f.Time.Servers, " ")},
 		{Name: "NVIDIA driver", Value: f.Driver},
+		{Name: strings.TrimSpace("firmware of " + f.Firmware.Product), Value: f.Firmware.Version}, // servers of another kind have another one
 	}
 	for _, name := range traitPackages() {
 		for _, p := range f.Packages {

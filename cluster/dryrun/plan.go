@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
@@ -30,6 +31,9 @@ type Host struct {
 	UpToDate int           `json:"upToDate"` // number of steps that would not run
 	Holds    int           `json:"holds"`    // old name of upToDate, for one release
 	Steps    []Change      `json:"steps"`    // steps that would run
+	// Preflight is the report of another host that was asked.
+	Preflight *preflight.Report `json:"preflight,omitempty"`
+	NotAsked  string            `json:"notAsked,omitempty"` // why another host was not asked, though it should be
 }
 
 // Change contains the changes of one step that would run.
@@ -107,38 +111,61 @@ func incomplete(err error) string {
 	return "more changes are known after the earlier steps"
 }
 
+// Write writes the changes on this host, those on the other hosts with equal hosts together, and the result of
+// preflight.
 func (d Plan) Write(w io.Writer) error {
-	for _, h := range d.Hosts {
-		h.write(w)
+	here := d.Hosts[0]
+	fmt.Fprintf(w, "%s: %s\n\n", here.name(), here.says())
+	for _, text := range others(d.Hosts[1:]) {
+		fmt.Fprintf(w, "%s\n\n", text)
+	}
+	if failed := failedPreflight(d.Hosts[1:]); failed != "" {
+		fmt.Fprintf(w, "preflight fails on %s; airgap preflight DIR --all-hosts shows the checks\n", failed)
 	}
 	if d.Preflight.Passed() {
-		_, err := fmt.Fprintf(w, "preflight of %s: %s\nnothing was changed\n", d.Hosts[0].Node, d.Preflight.Summary())
+		_, err := fmt.Fprintf(w, "preflight of %s: %s\nnothing was changed\n", here.Node, d.Preflight.Summary())
 		return err
 	}
 	fmt.Fprintf(w, "preflight of ")
 	return d.Preflight.Text(w)
 }
 
-func (h Host) write(w io.Writer) {
-	fmt.Fprintf(w, "%s (%s, %s): airgap %s ", h.Node, h.Address, ui.Words(h.Roles), h.Command)
+// Passed reports whether preflight passed on this host and on the hosts that were asked.
+func (d Plan) Passed() bool { return d.Preflight.Passed() && failedPreflight(d.Hosts[1:]) == "" }
+
+func (h Host) name() string { return fmt.Sprintf("%s (%s, %s)", h.Node, h.Address, ui.Words(h.Roles)) }
+
+// summary is what the command would do on the host.
+func (h Host) summary() string {
+	text := "airgap " + h.Command + " would run " + steps(len(h.Steps))
 	switch {
+	case h.NotAsked != "":
+		return fmt.Sprintf("the changes of airgap %s are not known: %s", h.Command, h.NotAsked)
 	case !h.Asked:
-		fmt.Fprintf(w, "would run %s; to see the changes, use --dry-run there\n", steps(len(h.Steps)))
+		return text + "; to see the changes, use --all-hosts, or --dry-run there"
 	case len(h.Steps) == 0:
-		fmt.Fprintf(w, "would change nothing: all %d steps are up to date\n", h.UpToDate)
+		return fmt.Sprintf("airgap %s would change nothing: all %d steps are up to date", h.Command, h.UpToDate)
 	default:
-		fmt.Fprintf(w, "would run %s; up to date: %d\n", steps(len(h.Steps)), h.UpToDate)
+		return fmt.Sprintf("%s; up to date: %d", text, h.UpToDate)
+	}
+}
+
+// says is the summary, with a line for each step and each change.
+func (h Host) says() string {
+	lines := []string{h.summary()}
+	if h.NotAsked != "" {
+		return lines[0]
 	}
 	for _, s := range h.Steps {
-		fmt.Fprintf(w, "  %-16s %s\n", s.Step, s.Title)
+		lines = append(lines, fmt.Sprintf("  %-16s %s", s.Step, s.Title))
 		for _, change := range s.Changes {
-			fmt.Fprintf(w, "  %-16s   %s\n", "", change)
+			lines = append(lines, fmt.Sprintf("  %-16s   %s", "", change))
 		}
 		if len(s.Changes) == 0 && s.Incomplete != "" {
-			fmt.Fprintf(w, "  %-16s   (%s)\n", "", s.Incomplete)
+			lines = append(lines, fmt.Sprintf("  %-16s   (%s)", "", s.Incomplete))
 		}
 	}
-	fmt.Fprintln(w)
+	return strings.Join(lines, "\n")
 }
 
 func steps(n int) string {

@@ -34,7 +34,7 @@ func TestDryRunShowsWhatWouldChange(t *testing.T) {
 		"sysctls          Set kernel parameters\n",
 		"  net.ipv4.ip_forward 0 → 1\n",
 		"(more changes are known after the earlier steps)\n",
-		"w1 (10.0.0.21, worker): airgap join would run 1 step; to see the changes, use --dry-run there\n",
+		"w1 (10.0.0.21, worker): airgap join would run 1 step; to see the changes, use --all-hosts, or --dry-run there\n",
 		"nothing was changed\n",
 	} {
 		if !strings.Contains(text.String(), line) {

@@ -3,8 +3,13 @@ package fleet
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/exitcode"
+	"airgap.dev/airgap/internal/remote"
 )
 
 // Answer is the JSON output of a command on another host, or why there is none.
@@ -17,21 +22,44 @@ type Answer struct {
 // Ask runs airgap on each other host, and returns the output in the order of airgap.yaml. A host without a connection
 // answers with its error. f can be nil.
 func (f *Fleet) Ask(ctx context.Context, args ...string) []Answer {
+	return AskEach(ctx, f, func(config.Node) Question { return Question{Args: args} })
+}
+
+// Question is a run of airgap that only prints. Files are copied to its working directory.
+type Question struct {
+	Args  []string
+	Files []remote.File
+	Err   error // the reason why the host is not asked
+}
+
+// AskEach is Ask with a question for each host. A failed preflight does not make the answer an error.
+func AskEach(ctx context.Context, f *Fleet, question func(config.Node) Question) []Answer {
 	if f == nil {
 		return nil
 	}
 	outputs := map[*Member]*RemoteRun{}
+	asked := map[*Member]Question{}
 	var connected []*Member
 	for _, m := range f.Members {
-		outputs[m] = &RemoteRun{}
+		outputs[m], asked[m] = &RemoteRun{}, question(m.Node)
 		if m.client != nil {
 			connected = append(connected, m)
 		}
 	}
-	what := "airgap " + strings.Join(args, " ")
 	f.eachShown(ctx, f.console.Progress(), "Ask the other hosts", connected, func(ctx context.Context, m *Member) error {
-		return m.within(ctx, queryLimit, what, func(ctx context.Context) error {
-			return m.Run(ctx, outputs[m], nil, "", append(slices.Clone(args), "--output", "json")...)
+		q := asked[m]
+		if q.Err != nil {
+			return q.Err
+		}
+		return m.within(ctx, queryLimit, "airgap "+strings.Join(q.Args, " "), func(ctx context.Context) error {
+			err := m.Run(ctx, outputs[m], q.Files, "", append(slices.Clone(q.Args), "--output", "json")...)
+			if lacksAirgap(err) {
+				return errNoProgram
+			}
+			if failed, is := errors.AsType[*remoteError](err); is && failed.code == exitcode.Preflight {
+				return nil
+			}
+			return err
 		})
 	})
 	f.console.EndProgress()

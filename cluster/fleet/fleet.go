@@ -4,7 +4,6 @@ package fleet
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -223,15 +222,8 @@ func (f *Fleet) Problems(ctx context.Context, what, next string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d of %s: %s", len(all), ui.Count(len(f.Members), "other host"), what)}
-	for _, m := range all {
-		lines = append(lines, m.problem())
-	}
-	return advice.Add(errors.New(strings.Join(lines, "\n")), "%s", next)
+	return advice.Add(errors.New(problems(all, len(f.Members), what)), "%s", next)
 }
-
-// problem returns a host's error with its hint, indented below the host's name.
-func (m *Member) problem() string { return problem(m.Node.Name, m.Err) }
 
 func problem(name string, err error) string {
 	text := "  " + name + ": " + err.Error()

@@ -38,6 +38,8 @@ type Options struct {
 	Timeout time.Duration // for the cluster to be well at the end
 	Console ui.Console
 	Choice  choice.Choice // of the other hosts
+
+	AllHosts bool // DryRun asks the other hosts, too
 }
 
 // Result is the result of an installation.
@@ -149,11 +151,16 @@ func DryRun(ctx context.Context, o Options) (dryrun.Plan, error) {
 	if err != nil {
 		return dryrun.Plan{}, err
 	}
-	return dryrun.Run(ctx, i.site, o.Console, dryrun.Command{
+	plan, err := dryrun.Run(ctx, i.site, o.Console, dryrun.Command{
 		Command: "install", Skip: o.Skip, Stored: stored, Packages: nodesteps.DryRunFrom(i.site, i.view),
 		Steps:  func() ([]step.Step, error) { return Steps(i.site, i.view, i.trusted, ui.Discard()) },
 		Others: otherHosts(i.site, o.Choice, i.view, i.trusted),
 	})
+	if err == nil && o.AllHosts {
+		o.Console.EndProgress()
+		err = i.askOthers(ctx, plan.Hosts[1:])
+	}
+	return plan, err
 }
 
 // Gate runs the checks and returns an error unless all of them pass. It returns the site
@@ -233,17 +240,8 @@ func (r Result) Write(w io.Writer) error {
 }
 
 func (r Result) writeCluster(w io.Writer) error {
-	for _, h := range append([]fleet.Joined{{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}}, r.Hosts...) {
-		switch {
-		case h.Error != "":
-			fmt.Fprintf(w, "%s: did not join\n", h.Node)
-		case h.Changed == 0:
-			fmt.Fprintf(w, "%s: nothing to do, all %d steps are up to date\n", h.Node, h.Unchanged)
-		default:
-			fmt.Fprintf(w, "%s: done (%d steps ran, %d were up to date)\n", h.Node, h.Changed, h.Unchanged)
-			site.WriteBackupKey(w, h.Node, h.BackupKey)
-		}
-	}
+	own := fleet.Joined{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}
+	writeHosts(w, append([]fleet.Joined{own}, r.Hosts...))
 	fleet.WriteLeftOut(w, r.LeftOut)
 	switch {
 	case !r.verified:

@@ -149,6 +149,9 @@ func (h *Server) get(ctx context.Context, path string, limit int64) ([]byte, err
 }
 
 func (h *Server) stream(ctx context.Context, path string) (io.ReadCloser, error) {
+	if h.client == nil {
+		return nil, fmt.Errorf("get %s: the registry is not asked", path)
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url(path), nil)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ func TestRemovedFile(t *testing.T) {
 
 func TestResultText(t *testing.T) {
 	var b strings.Builder
-	r := Result{Node: "node5", Next: []string{"on node5: airgap reset"}}
+	r := Result{NodeResult: &NodeResult{Node: "node5"}, Next: []string{"on node5: airgap reset"}}
 	if err := r.Write(&b); err != nil || b.String() != "node5: removed\n  run on node5: airgap reset\n" {
 		t.Errorf("got %q, %v", b.String(), err)
 	}

@@ -10,12 +10,10 @@ import (
 
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/join"
-	"airgap.dev/airgap/cluster/journal"
-	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/owed"
-	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/alike"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/drain"
 	"airgap.dev/airgap/kubeadm/kube"
@@ -24,16 +22,31 @@ import (
 
 // Result is the result of airgap remove.
 type Result struct {
-	Node  string   `json:"node"`
-	Reset bool     `json:"reset"` // airgap reset has run on its host
-	Next  []string `json:"next"`  // commands that the user must run, with their hosts
+	*NodeResult              // of a single node
+	Nodes       []NodeResult `json:"nodes,omitempty"` // of several: those that were removed
+	Next        []string     `json:"next"`            // commands that the user must run, with their hosts
 }
 
+// NodeResult is the result for one node.
+type NodeResult struct {
+	Node  string `json:"node"`
+	Reset bool   `json:"reset"` // airgap reset has run on its host
+}
+
+// Began reports whether a node was removed.
+func (r Result) Began() bool { return r.NodeResult != nil || len(r.Nodes) > 0 }
+
 func (r Result) Write(w io.Writer) error {
-	if r.Reset {
-		fmt.Fprintf(w, "%s: removed, and its host is reset\n", r.Node)
-	} else {
-		fmt.Fprintf(w, "%s: removed\n", r.Node)
+	nodes := r.Nodes
+	if r.NodeResult != nil {
+		nodes = []NodeResult{*r.NodeResult}
+	}
+	var said []alike.Said
+	for _, n := range nodes {
+		said = append(said, alike.Said{Host: n.Node, Text: map[bool]string{true: "removed, and its host is reset", false: "removed"}[n.Reset]})
+	}
+	for _, g := range alike.Groups(said) {
+		fmt.Fprintf(w, "%s: %s\n", hostrange.Join(g.Hosts), g.Text)
 	}
 	for _, line := range r.Next {
 		fmt.Fprintln(w, "  run "+line)
@@ -41,54 +54,143 @@ func (r Result) Write(w io.Writer) error {
 	return nil
 }
 
-// run removes the node. Each part does nothing if it is already complete.
+// run removes the nodes, and then changes the lists of all hosts once. Each part does nothing if it is already complete.
 func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
-	result := Result{Node: r.node.Name}
-	d := r.leaving
-	if !r.options.Force && d.Node != nil && !d.Drained() {
-		if err := d.Drain(ctx, drain.Options{Timeout: r.options.Timeout, Unmanaged: r.options.Unmanaged, Say: p.Say}); err != nil {
-			return result, err
+	undo, err := r.cordonAll(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	removed, err := sequence(ctx, r.targets, func(i int, t *target) error { return r.remove(ctx, t, i > 0, p) })
+	if len(removed) < len(r.targets) {
+		err = errors.Join(err, undo(removed))
+	}
+	if len(removed) == 0 || ctx.Err() != nil {
+		return resultOf(r.targets, removed), err
+	}
+	result := resultOf(r.targets, removed)
+	next, listsErr := r.relist(ctx, removed, p)
+	result.Next = append(result.Next, next...)
+	return result, errors.Join(err, listsErr, ctx.Err())
+}
+
+// sequence removes one node after the other until a failure, and returns the removed ones. Among several nodes, the error
+// names the others.
+func sequence(ctx context.Context, all []*target, remove func(int, *target) error) (removed []*target, err error) {
+	for i, t := range all {
+		if err = ctx.Err(); err == nil {
+			err = remove(i, t)
+		}
+		if err == nil {
+			continue
+		}
+		if len(all) > 1 {
+			err = advice.Add(fmt.Errorf("remove %s: %w; removed: %s; not removed: %s", t.node.Name, err, namesOf(all[:i]), namesOf(all[i:])),
+				"fix the error and run the same command again: it continues with %s", t.node.Name)
+		}
+		return all[:i], err
+	}
+	return all, nil
+}
+
+func namesOf(all []*target) string {
+	if len(all) == 0 {
+		return "none"
+	}
+	var names []string
+	for _, t := range all {
+		names = append(names, t.node.Name)
+	}
+	return hostrange.Join(names)
+}
+
+func resultOf(all, removed []*target) Result {
+	result := Result{}
+	var byHand []string
+	for _, t := range removed {
+		if len(all) == 1 {
+			result.NodeResult = &t.result
+		} else {
+			result.Nodes = append(result.Nodes, t.result)
+		}
+		if t.byHand {
+			byHand = append(byHand, t.node.Name)
 		}
 	}
-	if err := r.resetHost(ctx, p, &result); err != nil {
-		return result, err
+	if len(byHand) > 0 {
+		result.Next = append(result.Next, "on "+hostrange.Join(byHand)+": airgap reset")
 	}
-	if err := r.leaveCluster(ctx); err != nil {
-		return result, err
+	return result
+}
+
+// cordonAll keeps the pods of a node off the nodes that are removed after it. undo lets new pods onto the nodes that the
+// run did not begin with.
+func (r *removal) cordonAll(ctx context.Context) (undo func(removed []*target) error, err error) {
+	undoes := map[*target]func(context.Context) error{}
+	undo = func(removed []*target) error {
+		var errs []error
+		for i, t := range r.targets {
+			if do := undoes[t]; do != nil && i > len(removed) { // the next one stays as its drain has left it
+				errs = append(errs, do(context.WithoutCancel(ctx)))
+			}
+		}
+		return errors.Join(errs...)
+	}
+	if len(r.targets) == 1 || r.options.Force {
+		return undo, nil
+	}
+	for _, t := range r.targets {
+		if undoes[t], err = t.leaving.Cordon(ctx); err != nil {
+			return undo, errors.Join(err, undo(nil))
+		}
+	}
+	return undo, nil
+}
+
+// remove removes one node. later means that other nodes were removed before it in this run, so the state of the cluster
+// is read again: etcd must still have its quorum.
+func (r *removal) remove(ctx context.Context, t *target, later bool, p ui.Progress) error {
+	if later {
+		if err := r.lookAgain(ctx, t); err != nil {
+			return err
+		}
+	}
+	d := t.leaving
+	if !r.options.Force && d.Node != nil && !d.Drained() {
+		if err := d.Drain(ctx, drain.Options{Timeout: r.options.Timeout, Unmanaged: r.options.Unmanaged, Say: p.Say}); err != nil {
+			return err
+		}
+	}
+	if err := r.resetHost(ctx, t, p); err != nil {
+		return err
+	}
+	if err := r.leaveCluster(ctx, t); err != nil {
+		return err
 	}
 	p.Say("%s has left the cluster", d.Name)
-	r.site = r.site.Without(append(slices.Clone(r.site.Removed), d.Name))
-	if err := errors.Join(owed.Forget(d.Name), r.updateLists(ctx, p)); err != nil {
-		return result, err
-	}
-	again, err := r.updateOtherHosts(ctx, p)
-	result.Next = append(result.Next, again...)
-	return result, errors.Join(err, ctx.Err())
+	return owed.Forget(d.Name)
 }
 
 // resetHost runs airgap reset on the host. A control-plane host leaves etcd that way.
-func (r *removal) resetHost(ctx context.Context, p ui.Progress, result *Result) error {
-	if r.removed == nil {
-		if !r.options.Force {
-			result.Next = append(result.Next, "on "+r.node.Name+": airgap reset")
-		}
+func (r *removal) resetHost(ctx context.Context, t *target, p ui.Progress) error {
+	if t.member == nil {
+		t.byHand = !r.options.Force
 		return nil
 	}
-	line := p.Host(r.node.Name)
-	err := r.fleet.UntilDone(ctx, r.removed, line, func() error {
-		return r.removed.RunLong(ctx, &fleet.RemoteRun{Show: line}, "", "reset", "--yes", "--output", "json", "--progress", "json")
+	line := p.Host(t.node.Name)
+	err := r.fleet.UntilDone(ctx, t.member, line, func() error {
+		return t.member.RunLong(ctx, &fleet.RemoteRun{Show: line}, "", "reset", "--yes", "--output", "json", "--progress", "json")
 	})
 	line.End(err)
 	if err != nil {
-		return advice.Add(fmt.Errorf("airgap reset on %s: %w", r.node.Name, err), "fix the error and run the same command again; or use --no-ssh, and run airgap reset there yourself")
+		return advice.Add(fmt.Errorf("airgap reset on %s: %w", t.node.Name, err), "fix the error and run the same command again; or use --no-ssh, and run airgap reset there yourself")
 	}
-	result.Reset = true
+	t.result.Reset = true
 	return nil
 }
 
 // leaveCluster reads the node again, because the reset of the host may have removed most of it.
-func (r *removal) leaveCluster(ctx context.Context) error {
-	d, err := join.Departing(ctx, r.site, r.node.Name, r.node.Address)
+func (r *removal) leaveCluster(ctx context.Context, t *target) error {
+	d, err := join.Departing(ctx, r.site, t.node.Name, t.node.Address)
 	if err != nil {
 		return err
 	}
@@ -99,68 +201,31 @@ func (r *removal) leaveCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return nodereport.Disallow(ctx, client, r.node.Name)
+	return nodereport.Disallow(ctx, client, t.node.Name)
 }
 
-// updateLists removes the node from the lists of this host: firewall, registry, mirrors, node report and
-// join files.
-func (r *removal) updateLists(ctx context.Context, p ui.Progress) error {
-	s := r.site
-	t, err := site.TrustedKeys(r.options.Keys, site.StoredBundles(site.StoreDir)...)
-	if err != nil {
-		return err
+// relist removes the nodes from the lists of this host and of the other hosts. It returns the commands that the user must
+// run.
+func (r *removal) relist(ctx context.Context, removed []*target, p ui.Progress) ([]string, error) {
+	names := slices.Clone(r.site.Removed)
+	for _, t := range removed {
+		names = append(names, t.node.Name)
 	}
-	v, err := s.Store.Named(s.Index.ID(), t.Keys...)
-	if err != nil {
-		return err
+	r.site = r.site.Without(names)
+	if err := r.updateLists(ctx, p); err != nil {
+		return nil, err
 	}
-	defer v.Close()
-	var l step.List
-	l.Add(nodesteps.FirstSteps(s)...)
-	l.Add(nodesteps.RegistrySteps(s, v, t.Keys, p)...)
-	l.Try(nodesteps.MirrorStep(s))
-	l.Extend(nodesteps.RuntimeSteps(s))
-	l.Add(nodesteps.NodeReportUnitStep(s, p), join.MaterialStep(s, v.Top()))
-	steps, err := l.Steps()
-	if err != nil {
-		return err
-	}
-	_, err = journal.Run(ctx, steps, p)
-	return err
-}
-
-// updateOtherHosts does the same on the other hosts. They run airgap join again, which changes only these
-// lists. It returns the commands that the user must run there.
-func (r *removal) updateOtherHosts(ctx context.Context, p ui.Progress) ([]string, error) {
 	again, err := join.AgainSteps(ctx, r.site)
 	if err != nil || again == nil {
 		return nil, err
 	}
-	done := r.joinAgain(ctx, p)
-	left := slices.DeleteFunc(again.Nodes, func(name string) bool { return slices.Contains(done, name) })
+	begun := r.targets[:min(len(removed)+1, len(r.targets))] // the last one of them may be reset in part
+	done := r.joinAgain(ctx, begun, p)
+	left := slices.DeleteFunc(again.Nodes, func(name string) bool {
+		return slices.Contains(done, name) || slices.ContainsFunc(begun, func(t *target) bool { return t.node.Name == name })
+	})
 	if len(left) == 0 {
 		return nil, nil
 	}
-	return []string{fmt.Sprintf("on %s, without a join token, to remove %s from the lists there: %s", strings.Join(left, ", "), r.node.Name, again.Line)}, nil
-}
-
-// joinAgain runs airgap join again on the hosts through SSH, and returns the names of those that succeed.
-func (r *removal) joinAgain(ctx context.Context, p ui.Progress) (done []string) {
-	if r.fleet == nil {
-		return nil
-	}
-	f := r.fleet
-	f.Members = slices.DeleteFunc(f.Members, func(m *fleet.Member) bool { return m == r.removed || m.Err != nil })
-	f.Each(ctx, f.Members, func(ctx context.Context, m *fleet.Member) error {
-		here, err := m.Membership(ctx)
-		m.Joined = here.Joined
-		return err
-	})
-	f.Members = slices.DeleteFunc(f.Members, func(m *fleet.Member) bool { return m.Err != nil || !m.Joined })
-	for _, h := range f.Join(ctx, p) {
-		if h.Error == "" {
-			done = append(done, h.Node)
-		}
-	}
-	return done
+	return []string{fmt.Sprintf("on %s, without a join token, to remove %s from the lists there: %s", strings.Join(left, ", "), namesOf(removed), again.Line)}, nil
 }

@@ -61,6 +61,11 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	return Locked(ctx, o)
+}
+
+// Locked is Run for a caller that has the lock of this host.
+func Locked(ctx context.Context, o Options) (Result, error) {
 	j := journal.Open()
 	steps, plan, err := planOf(j, o.Wipe)
 	if err != nil {
@@ -249,7 +254,7 @@ func forget(root string) error {
 	if err := host.Remove(filepath.Join(root, site.UpgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it contains backups
 		return err
 	}
-	for _, name := range []string{jointoken.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.OwedFile, site.JournalFile, site.LockFile} {
+	for _, name := range []string{jointoken.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.OwedFile, site.OthersReset, site.JournalFile, site.LockFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

@@ -31,6 +31,7 @@ type Options struct {
 	Keys     []string // of --require-key
 	Node     string   // name of this host in airgap.yaml; "": found by its addresses
 	Progress ui.Progress
+	Console  ui.Console // of RunAll, which asks the user for passwords
 }
 
 // Run writes the support bundle of this host.
@@ -47,21 +48,9 @@ func Collect(ctx context.Context, file string, e *Evidence, p ui.Progress) (Coll
 	if err := errors.Join(site.CheckLater("--file", file), notThere(file)); err != nil {
 		return Collected{}, err
 	}
-	book, unread := e.Secrets()
-	if unread > 0 {
-		about.Notes = append(about.Notes, fmt.Sprintf("%s that may contain secrets of this host could not be read. airgap could find these secrets only by their form.", ui.Count(unread, "file")))
-	}
-	parts := e.parts()
 	result := Collected{File: file}
 	err := host.Write(file, 0o600, func(w io.Writer) (err error) {
-		n := 1
-		p.Step(n, len(parts), parts[0].Title)
-		result.Contents, err = Write(ctx, w, about, redact.New(book), parts, func(File) {
-			if n < len(parts) {
-				n++
-				p.Step(n, len(parts), parts[n-1].Title)
-			}
-		})
+		result.Contents, err = e.write(ctx, w, about, p)
 		return errors.Join(err, notThere(file))
 	})
 	if ctx.Err() != nil {
@@ -74,6 +63,22 @@ func Collect(ctx context.Context, file string, e *Evidence, p ui.Progress) (Coll
 		result.Bytes = info.Size()
 	}
 	return result, nil
+}
+
+// write writes the archive. It reads the secrets first, in order to remove them.
+func (e *Evidence) write(ctx context.Context, w io.Writer, about About, p ui.Progress) (Contents, error) {
+	book, unread := e.Secrets()
+	if unread > 0 {
+		about.Notes = append(about.Notes, fmt.Sprintf("%s that may contain secrets of this host could not be read. airgap could find these secrets only by their form.", ui.Count(unread, "file")))
+	}
+	parts, n := e.parts(), 1
+	p.Step(n, len(parts), parts[0].Title)
+	return Write(ctx, w, about, redact.New(book), parts, func(File) {
+		if n < len(parts) {
+			n++
+			p.Step(n, len(parts), parts[n-1].Title)
+		}
+	})
 }
 
 // notThere returns an error if the file exists.

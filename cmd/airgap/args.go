@@ -35,6 +35,16 @@ func oneArg(name string) cobra.PositionalArgs {
 	}
 }
 
+// someArgs requires at least one argument.
+func someArgs(name string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return usageError(cmd, fmt.Errorf("%s: expected %s, got 0", cmd.CommandPath(), name))
+	}
+}
+
 // usageError returns err with exit code 2 and a hint to the help of cmd.
 func usageError(cmd *cobra.Command, err error) error {
 	return advice.Add(&exitError{exitcode.Usage, err}, "run %s --help", cmd.CommandPath())

@@ -62,6 +62,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"docs listen":         cobra.NoFileCompletions,
 		"survey from":         files("survey", "gz"),
 		"registry serve join": folders,
+		"join index":          folders,
 		"kubeconfig":          anyFile,
 		"receipt":             anyFile,
 		"delta-from":          anyFile,
@@ -125,8 +126,10 @@ func argumentValues() map[string]cobra.CompletionFunc {
 			return first(files("json"))(cmd, args, typed)
 		},
 		"registry prune": storeNames,
-		"remove":         first(nodeNames),
-		"config import":  first(anyFile),
+		"remove": func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+			return nodeNames(cmd, nil, typed)
+		},
+		"config import": first(anyFile),
 	}
 	for _, path := range []string{"inspect", "install", "upgrade", "push", "restore", "netprobe listen", "registry import"} {
 		all[path] = first(folders)

@@ -7,6 +7,7 @@ import (
 
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
 )
 
 const installLong = `Check this server, copy the bundle to its store, and serve it. Install packages,
@@ -49,7 +50,9 @@ the key.
 
 --dry-run changes nothing, not even a file of airgap. It checks this server, lists the
 changes of each step here, and lists the steps of airgap join on the other servers. The
-exit code is 3 if a check fails.
+text has equal servers together. With --all-hosts, it asks the other servers through SSH
+for their changes. They must have airgap.rpm, which airgap preflight DIR --all-hosts
+installs. The exit code is 3 if a check fails.
 
 --output html and junit apply to the checks: if one fails, the reports of all servers are
 written in that format. All other results are text.`
@@ -65,6 +68,9 @@ func installCommand(a *app) *cobra.Command {
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()
+			if o.AllHosts && !dryRun {
+				return advice.Usagef("airgap install: --all-hosts is only for --dry-run: airgap install works on all hosts of airgap.yaml")
+			}
 			if dryRun {
 				if err := a.refuseReportFormat("airgap install --dry-run"); err != nil {
 					return err
@@ -80,6 +86,7 @@ func installCommand(a *app) *cobra.Command {
 	}
 	keyFlags(cmd, &o.Keys)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes on each host")
+	cmd.Flags().BoolVar(&o.AllHosts, "all-hosts", false, "with --dry-run: ask the other hosts of airgap.yaml for their changes, through SSH")
 	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip, and of rules of verify with the same ID")
 	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
 	cmd.Flags().BoolVar(&o.InPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+site.StoreDir+"; DIR must stay available for pods and for joining servers")

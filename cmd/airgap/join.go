@@ -26,25 +26,24 @@ old host answers, and for about a minute afterwards, no join token is created.`
 func joinCommand(a *app) *cobra.Command {
 	var o join.Options
 	var newToken, dryRun bool
+	var index string
 	cmd := &cobra.Command{
 		Use:     "join ADDRESS:PORT --ca-hash sha256:…",
 		Short:   "Join this server to the cluster",
 		Long:    joinLong,
 		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-token --node node4   # on a control-plane host: the command, and a new join token",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if newToken && dryRun {
-				return advice.Usagef("airgap join: --new-token and --dry-run exclude each other: leave one of them out")
-			}
-			if newToken {
-				return noArgs(cmd, args)
-			}
-			return oneArg("the registry's ADDRESS:PORT")(cmd, args)
+			return joinArgs(cmd, args, newToken, dryRun, index != "")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if newToken {
 				return a.finish(join.TokenFor(cmd.Context(), o.Keys, o.Node, a.terminal()))
 			}
-			o.Addr, o.Console = args[0], a.terminal()
+			o.Console = a.terminal()
+			if index != "" {
+				return a.showDryRun(join.DryRunByIndex(cmd.Context(), o, index))
+			}
+			o.Addr = args[0]
 			if dryRun {
 				return a.showDryRun(join.DryRun(cmd.Context(), o))
 			}
@@ -53,6 +52,7 @@ func joinCommand(a *app) *cobra.Command {
 	}
 	keyFlags(cmd, &o.Keys)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes; requires no join token")
+	cmd.Flags().StringVar(&index, "index", "", "with --dry-run: directory with the signed index, before the registry serves the bundle")
 	cmd.Flags().StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry CA, as airgap install prints it")
 	cmd.Flags().StringVar(&o.TokenFile, "token-file", "", "file with the join token; default: prompt, or standard input if it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip")
@@ -61,4 +61,18 @@ func joinCommand(a *app) *cobra.Command {
 	renamed(cmd, a.stderr, "new-code", "new-token")
 	renamed(cmd, a.stderr, "code-file", "token-file")
 	return cmd
+}
+
+// joinArgs checks the arguments of airgap join, and refuses flags that exclude each other.
+func joinArgs(cmd *cobra.Command, args []string, newToken, dryRun, index bool) error {
+	switch {
+	case newToken && dryRun:
+		return advice.Usagef("airgap join: --new-token and --dry-run exclude each other: leave one of them out")
+	case index && !dryRun:
+		return advice.Usagef("airgap join: --index is only for --dry-run")
+	case newToken || index:
+		return noArgs(cmd, args)
+	default:
+		return oneArg("the registry's ADDRESS:PORT")(cmd, args)
+	}
 }

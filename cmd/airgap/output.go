@@ -127,6 +127,11 @@ func (a *app) confirm(ctx context.Context, plan textWriter) error {
 	return errors.Join(plan.Write(a.stderr), ui.Confirm(ctx, a.terminal(), "Type yes to continue: "))
 }
 
+// confirmAs is confirm with another text than yes, for plans that no habit should confirm.
+func (a *app) confirmAs(ctx context.Context, plan textWriter, text string) error {
+	return errors.Join(plan.Write(a.stderr), ui.ConfirmAs(ctx, a.terminal(), "Type "+text+" to continue: ", text))
+}
+
 // showDryRun prints the plan. If a preflight check failed, the exit code is 3.
 func (a *app) showDryRun(d dryrun.Plan, err error) error {
 	if err == nil {
@@ -135,7 +140,7 @@ func (a *app) showDryRun(d dryrun.Plan, err error) error {
 	if err != nil {
 		return err
 	}
-	if !d.Preflight.Passed() {
+	if !d.Passed() {
 		return advice.Add(&exitError{exitcode.Preflight, errPrinted}, "fix the failed checks, then run the same command again; nothing was changed")
 	}
 	return nil

@@ -104,11 +104,16 @@ func await(ctx context.Context, read func() (string, error)) (string, error) {
 
 // Confirm requires the word yes.
 func Confirm(ctx context.Context, c Console, question string) error {
+	return ConfirmAs(ctx, c, question, "yes")
+}
+
+// ConfirmAs requires this text.
+func ConfirmAs(ctx context.Context, c Console, question, text string) error {
 	answer, err := c.Ask(ctx, question, false)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
-	if strings.TrimSpace(answer) != "yes" {
+	if strings.TrimSpace(answer) != text {
 		return advice.Usagef("not confirmed; nothing was changed")
 	}
 	return nil

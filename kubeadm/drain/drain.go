@@ -70,6 +70,11 @@ func Drainable(ctx context.Context, client kubernetes.Interface, node string) er
 	return err
 }
 
+// Cordon keeps new pods off a node.
+func Cordon(ctx context.Context, client kubernetes.Interface, node string) error {
+	return cordon(ctx, client, node, true)
+}
+
 // Uncordon lets a node take new pods again.
 func Uncordon(ctx context.Context, client kubernetes.Interface, node string) error {
 	return cordon(ctx, client, node, false)

@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/kubeadm/drain"
 	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/kubeadm/jointoken"
@@ -171,18 +172,24 @@ func (d *NodeRemoval) budgetsAllow(ctx context.Context) error {
 	return &host.Failure{What: "remove " + d.Name, Err: errors.New("PodDisruptionBudgets block its pods permanently\n  " + strings.Join(lines, "\n  ")), Next: "relax the budgets or add pods, then run the same command again; nothing was changed"}
 }
 
-// Notes describes the consequences of the removal for the cluster, one per line.
-func (d *NodeRemoval) Notes(ctx context.Context) ([]string, error) {
-	var notes []string
-	if left := d.voters - len(d.Own); len(d.Own) > 0 {
+// Notes describes the consequences of the removal for the cluster, one per line. with are the other nodes that are
+// removed in the same run.
+func (d *NodeRemoval) Notes(ctx context.Context, with ...*NodeRemoval) ([]string, error) {
+	var notes, names []string
+	members := 0
+	for _, one := range append([]*NodeRemoval{d}, with...) {
+		members += len(one.Own)
+		names = append(names, one.Name)
+	}
+	if left := d.voters - members; members > 0 {
 		notes = append(notes, fmt.Sprintf("etcd will have %d members and can lose %d of them; use 1, 3 or 5 members", left, (left-1)/2))
 	}
 	nodes, err := d.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes: %w", err)
 	}
-	if !slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return n.Name != d.Name && acceptsPods(&n) }) {
-		notes = append(notes, "no other node accepts pods: the pods of "+d.Name+" cannot run anywhere else")
+	if !slices.ContainsFunc(nodes.Items, func(n corev1.Node) bool { return !slices.Contains(names, n.Name) && acceptsPods(&n) }) {
+		notes = append(notes, "no other node accepts pods: the pods of "+hostrange.Join(names)+" cannot run anywhere else")
 	}
 	return notes, nil
 }
@@ -190,6 +197,14 @@ func (d *NodeRemoval) Notes(ctx context.Context) ([]string, error) {
 // acceptsPods reports whether the scheduler can place any pod on a node.
 func acceptsPods(n *corev1.Node) bool {
 	return !n.Spec.Unschedulable && !slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule })
+}
+
+// Cordon keeps new pods off a node that a later part of this run removes. The result undoes it.
+func (d *NodeRemoval) Cordon(ctx context.Context) (undo func(context.Context) error, err error) {
+	if d.Node == nil || d.Node.Spec.Unschedulable {
+		return func(context.Context) error { return nil }, nil
+	}
+	return func(ctx context.Context) error { return drain.Uncordon(ctx, d.client, d.Name) }, drain.Cordon(ctx, d.client, d.Name)
 }
 
 // Drain drains the node (drain.Drain) and marks it as drained for the removal.

@@ -53,6 +53,7 @@ type Facts struct {
 	HugePages     HugePages         `yaml:"hugePages" json:"hugePages"`
 	Swap          []SwapArea        `yaml:"swap,omitempty" json:"swap,omitempty"`
 	Identity      Identity          `yaml:"identity" json:"identity"`
+	Firmware      Firmware          `yaml:"firmware,omitempty" json:"firmware,omitzero"`
 	Boot          Boot              `yaml:"boot" json:"boot"` // at the next boot
 	Time          Time              `yaml:"time" json:"time"`
 
@@ -188,4 +189,6 @@ type Time struct {
 	Synchronized bool `yaml:"synchronized" json:"synchronized"`
 	// Servers are the names and addresses in /etc/chrony.conf.
 	Servers []string `yaml:"servers,omitempty" json:"servers,omitempty"`
+	// Zone is the time zone, such as Asia/Seoul; "" if /etc/localtime is not a link.
+	Zone string `yaml:"zone,omitempty" json:"zone,omitempty"`
 }

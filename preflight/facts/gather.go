@@ -37,7 +37,7 @@ func probes() []probe {
 		{"kernelOptions", readKernelOptions}, {"secureBoot", readSecureBoot}, {"systemd", readSystemd}, {"manager", readManager},
 		{"bootSwap", readBootSwap}, {"bootCommands", readBootCommands}, {"bootSELinux", readBootSELinux}, {"bootHostname", readBootHostname}, {"bootModules", readBootModules}, {"blocked", readBlocked},
 		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
-		{"identity", readIdentity}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},
+		{"identity", readIdentity}, {"firmware", readFirmware}, {"timeZone", readTimeZone}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},
 		{"filesystems", readFilesystems}, {"targets", readTargets}, {"bootMounts", readBootMounts}, {"procMount", readProcMount}, {"directories", readDirectories}, {"multipath", readMultipath}, {"xfs", readXFS}, {"diskErrors", readDiskErrors},
 		{"links", readLinks}, {"routes", readRoutes}, {"rules", readRules}, {"vrfs", readVRFs}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
