@@ -64,7 +64,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer i.view.Close()
-	release, err := hostcheck.LockHost()
+	release, err := hostcheck.AwaitLock(ctx, "install", o.Console.Progress())
+	o.Console.EndProgress()
 	if err != nil {
 		return Result{}, err
 	}
@@ -74,6 +75,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer f.Close()
+	f.AwaitBusy()
 	p := o.Console.Progress()
 	if i.site, err = Gate(ctx, i.site, o.Skip, i.view, i.trusted, f, p); err != nil {
 		return Result{}, err
