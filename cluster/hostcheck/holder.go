@@ -83,13 +83,14 @@ const (
 	lockAgain    = time.Second
 )
 
-// AwaitLock is LockHost for a command that is run again: if an earlier run of it still works, it waits for its end.
-func AwaitLock(ctx context.Context, command string, p ui.Progress) (release func(), err error) {
+// AwaitLock is LockHost for a command that is run again: if an earlier run of it still works, it waits for its end, and
+// waited is true.
+func AwaitLock(ctx context.Context, command string, p ui.Progress) (release func(), waited bool, err error) {
 	return awaitLockAt(ctx, site.LockFile, command, lockPatience, p)
 }
 
-func awaitLockAt(ctx context.Context, file, command string, patience time.Duration, p ui.Progress) (release func(), err error) {
-	until, waits := time.Now().Add(patience), false
+func awaitLockAt(ctx context.Context, file, command string, patience time.Duration, p ui.Progress) (release func(), waits bool, err error) {
+	until := time.Now().Add(patience)
 	defer func() {
 		if waits {
 			p.Now("")
@@ -98,17 +99,17 @@ func awaitLockAt(ctx context.Context, file, command string, patience time.Durati
 	for {
 		release, err := lockAt(file)
 		if !errors.Is(err, ErrBusy) {
-			return release, err
+			return release, waits, err
 		}
 		h := holderOf(file)
 		switch {
 		case h.pid != 0 && h.command() != "airgap "+command, h.pid == 0 && !waits:
 			if release, err := lockAt(file); err == nil { // its process has just ended
-				return release, nil
+				return release, true, nil
 			}
-			return nil, err
+			return nil, waits, err
 		case time.Now().After(until):
-			return nil, fmt.Errorf("wait %s for the earlier run: %w", patience, err)
+			return nil, waits, fmt.Errorf("wait %s for the earlier run: %w", patience, err)
 		case !waits:
 			waits = true
 			p.Say("%s still works on this host; waiting for its end until %s", h, until.Format("15:04:05"))
@@ -116,7 +117,7 @@ func awaitLockAt(ctx context.Context, file, command string, patience time.Durati
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, waits, ctx.Err()
 		case <-time.After(lockAgain):
 		}
 	}

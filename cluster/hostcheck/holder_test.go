@@ -70,17 +70,17 @@ func TestBusyNamesTheCommand(t *testing.T) {
 func TestAwaitLock(t *testing.T) {
 	file, end := held(t, "install", "/mnt/bank")
 	p := &uitest.Recorder{Progress: ui.Discard()}
-	_, err := awaitLockAt(t.Context(), file, "install", 0, p)
+	_, _, err := awaitLockAt(t.Context(), file, "install", 0, p)
 	if !errors.Is(err, ErrBusy) || !strings.HasPrefix(err.Error(), "wait 0s for the earlier run: another airgap command") {
 		t.Errorf("at the end of the wait: %v", err)
 	}
-	if _, err := awaitLockAt(t.Context(), file, "upgrade", time.Minute, p); !errors.Is(err, ErrBusy) || len(p.Said) > 0 {
+	if _, _, err := awaitLockAt(t.Context(), file, "upgrade", time.Minute, p); !errors.Is(err, ErrBusy) || len(p.Said) > 0 {
 		t.Errorf("waits for another command: %v, said %q", err, p.Said)
 	}
 	go func() { time.Sleep(300 * time.Millisecond); end() }()
-	release, err := awaitLockAt(t.Context(), file, "install", time.Minute, p)
-	if err != nil {
-		t.Fatal(err)
+	release, waited, err := awaitLockAt(t.Context(), file, "install", time.Minute, p)
+	if err != nil || !waited {
+		t.Fatalf("waited %t, %v", waited, err)
 	}
 	defer release()
 	if len(p.Said) != 1 || !strings.HasPrefix(p.Said[0], "airgap install (process ") || !strings.Contains(p.Said[0], "waiting for its end until ") {
