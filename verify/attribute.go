@@ -17,14 +17,14 @@ func (e *engine) attribute(rule string, findings []Finding) {
 	}
 	for i := range findings {
 		if f := &findings[i]; !f.Known {
-			f.Place = e.view.place(f.Object, e.options.Namespaces)
+			f.Place = placeOf(e.view, f.Object, e.options.Namespaces)
 			f.Elsewhere = f.Place != nil && e.options.Elsewhere(*f)
 		}
 	}
 }
 
-// place returns where a workload or pod of the site is, or nil for another object.
-func (v view) place(object string, system namespaces) *result.Place {
+// placeOf returns where a workload or pod of the site is, or nil for another object.
+func placeOf(v view, object string, system namespaces) *result.Place {
 	kind, name, _ := strings.Cut(object, " ")
 	namespace, name, namespaced := strings.Cut(name, "/")
 	switch {

@@ -39,7 +39,7 @@ func TestPlace(t *testing.T) {
 		"Namespace shop":           nil,
 		"PersistentVolume a/b":     nil,
 	} {
-		got := v.place(object, namespaces{metav1.NamespaceSystem})
+		got := placeOf(v, object, namespaces{metav1.NamespaceSystem})
 		if (got == nil) != (want == nil) || got != nil && (got.Owner != want.Owner || !slices.Equal(got.Nodes, want.Nodes)) {
 			t.Errorf("%s: got %+v, want %+v", object, got, want)
 		}

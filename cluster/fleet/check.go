@@ -46,7 +46,7 @@ func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report,
 		if err := m.bring(ctx, pkg); err != nil {
 			return fmt.Errorf("install airgap.rpm: %w", err)
 		}
-		here, err := f.atRest(ctx, m)
+		here, err := atRest(ctx, f, m)
 		if err != nil {
 			return err
 		}

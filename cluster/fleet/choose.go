@@ -15,7 +15,7 @@ const maxAsked = 3
 
 // seek reads the passwords of hosts that require one from the source of airgap.yaml, on as many hosts at a time as a
 // login. A command may take long, so it is shown. Each host keeps its own error.
-func (f *Fleet) seek(ctx context.Context, members []*Member) error {
+func seek(ctx context.Context, f *Fleet, members []*Member) error {
 	if f.source == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (f *Fleet) seek(ctx context.Context, members []*Member) error {
 	if len(asked) == 0 {
 		return nil
 	}
-	f.shown(ctx, f.console.Progress(), "Read the passwords", asked, asked, func(ctx context.Context, m *Member) error {
+	shown(ctx, f, f.console.Progress(), "Read the passwords", asked, asked, func(ctx context.Context, m *Member) error {
 		m.doing(f.source.String())
 		kind, _ := asksFor(before[m])
 		c := m.credential(kind)

@@ -210,7 +210,7 @@ func (f *Fleet) comeBack(ctx context.Context, m *Member, line ui.Host, gone bool
 			return err
 		}
 		if refusesLogin(err) {
-			if err := f.refusedAgain(ctx, m, line, err, until); err != nil {
+			if err := refusedAgain(ctx, f, m, line, err, until); err != nil {
 				return err
 			}
 		}

@@ -29,7 +29,7 @@ func (g *guesses) refusedLate(m *Member, kind passwords.Kind) bool {
 }
 
 // refusedAgain ends the wait for a host that refuses its password, or waits until it may get the password again.
-func (f *Fleet) refusedAgain(ctx context.Context, m *Member, line ui.Host, err error, until time.Time) error {
+func refusedAgain(ctx context.Context, f *Fleet, m *Member, line ui.Host, err error, until time.Time) error {
 	kind, asks := asksFor(err)
 	pause := f.lateAgain
 	if !asks || !m.credential(kind).accepted || time.Now().Add(pause).After(until) {

@@ -40,7 +40,7 @@ const (
 // hosts that wait for them.
 func (f *Fleet) answerAll(ctx context.Context, members []*Member) (try, waiting []*Member, err error) {
 	f.guesses.newRound()
-	if err := f.seek(ctx, members); err != nil {
+	if err := seek(ctx, f, members); err != nil {
 		return nil, nil, err
 	}
 	for len(try) == 0 && len(members) > 0 {

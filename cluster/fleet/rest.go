@@ -11,7 +11,7 @@ import (
 
 // atRest returns the membership of a host. It waits for the airgap command of an interrupted run there: until its end the
 // facts of the host still change. The wait is on the screen and in the log of the host.
-func (f *Fleet) atRest(ctx context.Context, m *Member) (join.Membership, error) {
+func atRest(ctx context.Context, f *Fleet, m *Member) (join.Membership, error) {
 	var waiting *activity
 	for until := time.Now().Add(patience); ; {
 		here, err := m.Membership(ctx)

@@ -21,7 +21,7 @@ func TestRestOfAnInterruptedRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		f.awaitsBusy = awaits
-		here, err := f.atRest(t.Context(), m)
+		here, err := atRest(t.Context(), f, m)
 		if err != nil || here.Joined != awaits {
 			t.Errorf("awaits %t: %+v, %v", awaits, here, err)
 		}
@@ -43,7 +43,7 @@ func TestRestOfAnInterruptedRun(t *testing.T) {
 	}()
 	b := &bank{Fleet: f}
 	f.eachShown(ctx, f.console.Progress(), "Check the other hosts", f.Members, func(ctx context.Context, m *Member) error {
-		_, err := f.atRest(ctx, m)
+		_, err := atRest(ctx, f, m)
 		return err
 	})
 	const want = "Check the other hosts: 0 of 1; waiting for node2 (airgap join (process 12) of an interrupted run) for 0 s"

@@ -38,11 +38,11 @@ type waits struct {
 
 // eachShown is Each, with a line on the screen.
 func (f *Fleet) eachShown(ctx context.Context, p ui.Progress, title string, members []*Member, do func(context.Context, *Member) error) {
-	f.shown(ctx, p, title, members, f.Members, do)
+	shown(ctx, f, p, title, members, f.Members, do)
 }
 
 // shown is eachShown, with a line that counts these hosts.
-func (f *Fleet) shown(ctx context.Context, p ui.Progress, title string, members, counted []*Member, do func(context.Context, *Member) error) {
+func shown(ctx context.Context, f *Fleet, p ui.Progress, title string, members, counted []*Member, do func(context.Context, *Member) error) {
 	w := &waits{title: title, members: members, said: map[*activity]time.Time{}}
 	for _, m := range counted {
 		if m.over && !slices.Contains(members, m) {
