@@ -36,23 +36,23 @@ fi
 { notice ${EARLIER-$run}; first; echo 'half a line'; echo '{"event":"step","text":"two","done":1,"total":2}'; } >&2
 echo '{"node":"node2","changed":7}'; exit ${CODE-0}`
 
-// shown records the display of a host.
-type shown struct {
+// displayed records the display of a host.
+type displayed struct {
 	mu    sync.Mutex
 	lines []string
 }
 
-func (s *shown) add(format string, args ...any) {
+func (s *displayed) add(format string, args ...any) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines = append(s.lines, fmt.Sprintf(format, args...))
 }
 
-func (s *shown) Step(n, of int, title string) { s.add("%d/%d %s", n, of, title) }
-func (s *shown) Now(what string)              { s.add("%s", what) }
-func (s *shown) End(error)                    {}
+func (s *displayed) Step(n, of int, title string) { s.add("%d/%d %s", n, of, title) }
+func (s *displayed) Now(what string)              { s.add("%s", what) }
+func (s *displayed) End(error)                    {}
 
-func (s *shown) all() []string {
+func (s *displayed) all() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]string(nil), s.lines...)
@@ -97,7 +97,7 @@ func TestLongRunIsFollowed(t *testing.T) {
 		}
 		s.Cut()
 	}()
-	line := &shown{}
+	line := &displayed{}
 	var run RemoteRun
 	err := f.UntilDone(t.Context(), m, line, func() error {
 		run = RemoteRun{Show: line}
@@ -132,7 +132,7 @@ func TestLongRunIsFollowed(t *testing.T) {
 func TestLongRunOfAnEarlierProcess(t *testing.T) {
 	_, m, _, dir := far(t, "EARLIER=4711; CODE=3; "+farAirgap)
 	require.NoError(t, os.WriteFile(dir+"/begun", nil, 0o600))
-	line := &shown{}
+	line := &displayed{}
 	run := RemoteRun{Show: line}
 	err := m.RunLong(t.Context(), &run, "", "join")
 	failed, is := errors.AsType[*remoteError](err)
@@ -236,15 +236,15 @@ func TestNoTokenForAJoinThatRuns(t *testing.T) {
 	_, m, _, dir := far(t, farAirgap)
 	require.NoError(t, os.WriteFile(dir+"/left", nil, 0o600))
 	m.long = &longRun{args: []string{"join"}}
-	here, err := m.beforeJoin(t.Context(), &shown{})
+	here, err := m.beforeJoin(t.Context(), &displayed{})
 	require.NoError(t, err)
 	assert.NotNil(t, here.Running, "it did not wait")
 	m.long = nil
-	line := &shown{}
+	line := &displayed{}
 	here, err = m.beforeJoin(t.Context(), line)
 	require.NoError(t, err)
 	assert.Nil(t, here.Running)
 	assert.Equal(t, []string{"airgap join, which an earlier run left"}, line.all())
 }
 
-var _ ui.Host = (*shown)(nil)
+var _ ui.Host = (*displayed)(nil)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"airgap.dev/airgap/cluster/detach"
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
@@ -21,12 +22,13 @@ type Membership struct {
 	Cluster string `json:"cluster,omitempty"` // "sha256:…"
 
 	Running *detach.Left `json:"running,omitempty"` // a command of an earlier run of airgap on another host
+	Busy    string       `json:"busy,omitempty"`    // the airgap command that changes the host
 }
 
 // LocalMembership is MembershipOf this host.
 func LocalMembership() (Membership, error) {
 	here, err := MembershipOf(site.ThisMachine())
-	here.Running = detach.LeftHere(host.Machine{Host: host.Local{}})
+	here.Running, here.Busy = detach.LeftHere(host.Machine{Host: host.Local{}}), hostcheck.Busy()
 	return here, err
 }
 

@@ -338,7 +338,7 @@ func unchanged(ctx context.Context, e *Env, first lab.Machine) error {
 func namesBroken(ctx context.Context, e *Env, l *lab.Lab) error {
 	first, second, third := l.Machines[0], l.Machines[1], l.Machines[2]
 	broken := func(words ...string) error {
-		r, err := e.On(ctx, first, "", "airgap", "verify", LabSkips, "--timeout", "45s", "--soak", "40s")
+		r, err := e.On(ctx, first, "", "airgap", "verify", LabSkips, "--timeout", "70s", "--soak", "40s")
 		return errors.Join(err, r.Want("verify", 4, append(words, "broken  Pods, Services, DNS names")...))
 	}
 	tunnel := lab.Drop{Proto: "udp", Port: 4789, From: second.Addr(), To: third.Addr()}

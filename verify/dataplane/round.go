@@ -122,15 +122,30 @@ func (p *prober) tryService(ctx context.Context) []Failure {
 	if !p.service.address.IsValid() {
 		return nil // look returned the reason
 	}
-	failures := p.persist(ctx, "Service by its address "+p.service.address.Addr().String(), p.calling(p.service.address.String()))
-	noName := p.persist(ctx, "name "+apiName, func(ctx context.Context) error { return p.lookup(ctx, apiName) })
-	failures = append(failures, noName...)
-	if noName == nil {
-		byName := net.JoinHostPort(Name+"."+Namespace+".svc", strconv.Itoa(int(p.service.address.Port())))
-		failures = append(failures, p.persist(ctx, "Service by its name "+Name+"."+Namespace+".svc", p.calling(byName))...)
+	parts := []func() []Failure{
+		func() []Failure {
+			return p.persist(ctx, "Service by its address "+p.service.address.Addr().String(), p.calling(p.service.address.String()))
+		},
+		func() []Failure { return p.tryNames(ctx) },
+		func() []Failure { return p.tryNodePort(ctx, p.options.Self.Node, p.options.Self.Host) },
+		func() []Failure { return p.tryHostPort(ctx) },
 	}
-	failures = append(failures, p.tryNodePort(ctx, p.options.Self.Node, p.options.Self.Host)...)
-	return append(failures, p.tryHostPort(ctx)...)
+	found := make([][]Failure, len(parts))
+	var group sync.WaitGroup // one after the other, faults would delay the result of the round by a minute
+	for i, part := range parts {
+		group.Go(func() { found[i] = part() })
+	}
+	group.Wait()
+	return slices.Concat(found...)
+}
+
+func (p *prober) tryNames(ctx context.Context) []Failure {
+	failures := p.persist(ctx, "name "+apiName, func(ctx context.Context) error { return p.lookup(ctx, apiName) })
+	if failures != nil {
+		return failures
+	}
+	byName := net.JoinHostPort(Name+"."+Namespace+".svc", strconv.Itoa(int(p.service.address.Port())))
+	return p.persist(ctx, "Service by its name "+Name+"."+Namespace+".svc", p.calling(byName))
 }
 
 // apiName is a DNS name that exists in each cluster, with any cluster domain.
