@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -235,6 +236,7 @@ func (r Result) Write(w io.Writer) error {
 func (r Result) writeCluster(w io.Writer) error {
 	for _, h := range append([]fleet.Joined{{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}}, r.Hosts...) {
 		switch {
+		case slices.ContainsFunc(r.LeftOut, func(l fleet.LeftOut) bool { return l.Node == h.Node }): // named below
 		case h.Error != "":
 			fmt.Fprintf(w, "%s: did not join\n", h.Node)
 		case h.Changed == 0:
