@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -258,8 +259,13 @@ func (r Result) Write(w io.Writer) error {
 }
 
 func (r Result) writeCluster(w io.Writer) error {
-	own := fleet.Joined{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}
-	writeHosts(w, append([]fleet.Joined{own}, r.Hosts...))
+	hosts := []fleet.Joined{{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}}
+	for _, h := range r.Hosts { // those that are left out are named below
+		if !slices.ContainsFunc(r.LeftOut, func(l fleet.LeftOut) bool { return l.Node == h.Node }) {
+			hosts = append(hosts, h)
+		}
+	}
+	writeHosts(w, hosts)
 	fleet.WriteLeftOut(w, r.LeftOut)
 	switch {
 	case !r.verified:
