@@ -40,8 +40,9 @@ and goes on when the connection is lost.
 
 Nothing is changed before every check passes. The command can be interrupted at any point.
 The next run waits for work that an earlier one left in progress on a host, continues with
-the remaining steps and repairs drift. On a finished host it changes nothing. After the bundle is copied, DIR can be the copy: airgap status shows its
-path. A later bundle of the same cluster is in ` + site.StoreDir + `/NAME-ID.
+the remaining steps and repairs drift. On a finished host it changes nothing. After
+the bundle is copied, DIR can be the copy: airgap status shows its path. A later bundle of
+the same cluster is in ` + site.StoreDir + `/NAME-ID.
 
 With --require-key the bundle must be signed with exactly that key; the keys from
 airgap.rpm do not count. Later commands on the server require the same key, until
