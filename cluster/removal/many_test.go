@@ -77,6 +77,30 @@ func TestSequence(t *testing.T) {
 	assert.Len(t, removed, 1)
 }
 
+// TestCordonEach: after a failure, new pods may start on the nodes whose removal has not begun.
+func TestCordonEach(t *testing.T) {
+	var log []string
+	cordon := func(fails string) func(*target) (func() error, error) {
+		return func(one *target) (func() error, error) {
+			log = append(log, "off "+one.node.Name)
+			if one.node.Name == fails {
+				return nil, errors.New("no API server")
+			}
+			return func() error { log = append(log, "on "+one.node.Name); return nil }, nil
+		}
+	}
+	all := targetsOf("n1", "n2", "n3", "n4")
+	undo, err := cordonEach(all, cordon(""))
+	require.NoError(t, err)
+	all[0].begun, all[1].begun = true, true
+	require.NoError(t, undo())
+	assert.Equal(t, "off n1 off n2 off n3 off n4 on n3 on n4", strings.Join(log, " "))
+	log = nil
+	_, err = cordonEach(targetsOf("n1", "n2", "n3"), cordon("n2"))
+	assert.EqualError(t, err, "no API server")
+	assert.Equal(t, "off n1 off n2 on n1", strings.Join(log, " "))
+}
+
 // TestOrder: control-plane hosts are last. A host with a member of etcd is one, also without its Node.
 func TestOrder(t *testing.T) {
 	worker := &target{node: config.Node{Roles: []config.Role{config.Worker}}, leaving: &leave.NodeRemoval{}}

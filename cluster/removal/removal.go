@@ -38,6 +38,9 @@ type Options struct {
 
 // Run removes nodes from the cluster. After a failure, the result has the nodes that were removed.
 func Run(ctx context.Context, o Options) (Result, error) {
+	if _, err := expand(o.Nodes); err != nil { // a wrong argument is reported first
+		return Result{}, err
+	}
 	if err := hostcheck.MustBeInstalled("remove"); err != nil {
 		return Result{}, err
 	}
@@ -93,6 +96,7 @@ type target struct {
 	member  *fleet.Member // its host; nil if it is not contacted
 	result  NodeResult
 	byHand  bool // the user resets its host
+	begun   bool // its drain has begun
 }
 
 // begin reads the nodes, logs in to the other hosts, and returns an error if a removal would damage the

@@ -61,8 +61,8 @@ func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
 		return Result{}, err
 	}
 	removed, err := sequence(ctx, r.targets, func(i int, t *target) error { return r.remove(ctx, t, i > 0, p) })
-	if len(removed) < len(r.targets) {
-		err = errors.Join(err, undo(removed))
+	if err != nil {
+		err = errors.Join(err, undo())
 	}
 	if len(removed) == 0 || ctx.Err() != nil {
 		return resultOf(r.targets, removed), err
@@ -122,26 +122,35 @@ func resultOf(all, removed []*target) Result {
 	return result
 }
 
-// cordonAll keeps the pods of a node off the nodes that are removed after it. undo lets new pods onto the nodes that the
-// run did not begin with.
-func (r *removal) cordonAll(ctx context.Context) (undo func(removed []*target) error, err error) {
-	undoes := map[*target]func(context.Context) error{}
-	undo = func(removed []*target) error {
+// cordonAll keeps the pods of a node off the nodes that are removed after it. undo lets new pods onto the nodes whose
+// removal has not begun.
+func (r *removal) cordonAll(ctx context.Context) (undo func() error, err error) {
+	if len(r.targets) == 1 || r.options.Force {
+		return func() error { return nil }, nil
+	}
+	return cordonEach(r.targets, func(t *target) (func() error, error) {
+		undo, err := t.leaving.Cordon(ctx)
+		return func() error { return undo(context.WithoutCancel(ctx)) }, err
+	})
+}
+
+func cordonEach(all []*target, cordon func(*target) (undo func() error, err error)) (undo func() error, err error) {
+	undoes := map[*target]func() error{}
+	undo = func() error {
 		var errs []error
-		for i, t := range r.targets {
-			if do := undoes[t]; do != nil && i > len(removed) { // the next one stays as its drain has left it
-				errs = append(errs, do(context.WithoutCancel(ctx)))
+		for _, t := range all {
+			if do := undoes[t]; do != nil && !t.begun {
+				errs = append(errs, do())
 			}
 		}
 		return errors.Join(errs...)
 	}
-	if len(r.targets) == 1 || r.options.Force {
-		return undo, nil
-	}
-	for _, t := range r.targets {
-		if undoes[t], err = t.leaving.Cordon(ctx); err != nil {
-			return undo, errors.Join(err, undo(nil))
+	for _, t := range all {
+		one, err := cordon(t)
+		if err != nil {
+			return undo, errors.Join(err, undo())
 		}
+		undoes[t] = one
 	}
 	return undo, nil
 }
@@ -155,6 +164,7 @@ func (r *removal) remove(ctx context.Context, t *target, later bool, p ui.Progre
 		}
 	}
 	d := t.leaving
+	t.begun = true
 	if !r.options.Force && d.Node != nil && !d.Drained() {
 		if err := d.Drain(ctx, drain.Options{Timeout: r.options.Timeout, Unmanaged: r.options.Unmanaged, Say: p.Say}); err != nil {
 			return err

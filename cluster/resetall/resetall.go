@@ -48,21 +48,28 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if f != nil {
 		f.AwaitBusy()
 		result.Hosts = fleet.Reset(ctx, f, o.Wipe, o.Console.Progress())
-		if err := notAll(ctx, f, plan); err != nil {
-			result.Left = plan.Last
-			return result, err
-		}
+		err = notAll(ctx, f, plan)
+	}
+	return result.last(plan.Last, err, func() (reset.Result, error) {
 		if err := host.WriteFile(site.OthersReset, nil, 0o600); err != nil {
-			return result, err
+			return reset.Result{}, err
 		}
+		return reset.Locked(ctx, reset.Options{Wipe: o.Wipe, Console: o.Console})
+	})
+}
+
+// last resets this host, unless another host is not reset.
+func (r Result) last(name string, others error, own func() (reset.Result, error)) (Result, error) {
+	r.Left = name
+	if others != nil {
+		return r, others
 	}
-	own, err := reset.Locked(ctx, reset.Options{Wipe: o.Wipe, Console: o.Console})
+	done, err := own()
 	if err != nil {
-		result.Left = plan.Last
-		return result, err
+		return r, err
 	}
-	result.add(plan.Last, own)
-	return result, nil
+	r.Left, r.Hosts = "", append(r.Hosts, fleet.HostReset{Host: name, Undone: done.Undone, Deleted: done.Deleted, Kept: done.Kept})
+	return r, nil
 }
 
 // notAll returns an error if a host is not reset. This host is kept.

@@ -72,10 +72,6 @@ type Result struct {
 	Left  string            `json:"left,omitempty"` // this host, if it is not reset
 }
 
-func (r *Result) add(name string, own reset.Result) {
-	r.Hosts = append(r.Hosts, fleet.HostReset{Host: name, Undone: own.Undone, Deleted: own.Deleted, Kept: own.Kept})
-}
-
 // Began reports whether the run began to change hosts.
 func (r Result) Began() bool { return len(r.Hosts) > 0 }
 

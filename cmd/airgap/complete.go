@@ -62,7 +62,6 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"docs listen":         cobra.NoFileCompletions,
 		"survey from":         files("survey", "gz"),
 		"registry serve join": folders,
-		"join index":          folders,
 		"kubeconfig":          anyFile,
 		"receipt":             anyFile,
 		"delta-from":          anyFile,
@@ -126,10 +125,8 @@ func argumentValues() map[string]cobra.CompletionFunc {
 			return first(files("json"))(cmd, args, typed)
 		},
 		"registry prune": storeNames,
-		"remove": func(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
-			return nodeNames(cmd, nil, typed)
-		},
-		"config import": first(anyFile),
+		"remove":         allNodeNames,
+		"config import":  first(anyFile),
 	}
 	for _, path := range []string{"inspect", "install", "upgrade", "push", "restore", "netprobe listen", "registry import"} {
 		all[path] = first(folders)

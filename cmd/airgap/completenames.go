@@ -30,6 +30,11 @@ func localNodes() []string {
 	return names
 }
 
+// allNodeNames is nodeNames for a command whose arguments are nodes, not bundles.
+func allNodeNames(cmd *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	return nodeNames(cmd, nil, typed)
+}
+
 // storeNames completes the bundles in the store.
 func storeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return only(store.Names(cmd.Flag("store").Value.String())...)

@@ -53,6 +53,7 @@ func joinCommand(a *app) *cobra.Command {
 	keyFlags(cmd, &o.Keys)
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only show the changes; requires no join token")
 	cmd.Flags().StringVar(&index, "index", "", "with --dry-run: directory with the signed index, before the registry serves the bundle")
+	_ = cmd.RegisterFlagCompletionFunc("index", folders) // fails only for unknown flags
 	cmd.Flags().StringVar(&o.CAHash, "ca-hash", "", "SHA-256 of the registry CA, as airgap install prints it")
 	cmd.Flags().StringVar(&o.TokenFile, "token-file", "", "file with the join token; default: prompt, or standard input if it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip")
