@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"airgap.dev/airgap/cluster/detach"
 )
 
 // TestLongCommandsExist: a renamed command must stay in the list.
@@ -32,4 +37,26 @@ func TestLongCommandsExist(t *testing.T) {
 func TestUnitWithoutName(t *testing.T) {
 	var out, errs strings.Builder
 	assert.Equal(t, 2, run(t.Context(), []string{"run-unit"}, strings.NewReader(""), &out, &errs))
+}
+
+// TestClosedTerminal: commands on other hosts go on after SIGHUP, and end with SIGINT and SIGTERM.
+func TestClosedTerminal(t *testing.T) {
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("the tests run with nohup")
+	}
+	for s, want := range map[syscall.Signal]error{syscall.SIGHUP: detach.ErrHangUp, syscall.SIGINT: context.Canceled, syscall.SIGTERM: context.Canceled} {
+		ctx := untilSignal()
+		require.NoError(t, syscall.Kill(syscall.Getpid(), s))
+		<-ctx.Done()
+		require.ErrorIs(t, context.Cause(ctx), want)
+		require.ErrorIs(t, ctx.Err(), context.Canceled)
+	}
+}
+
+// TestReceivedWithoutUnit: the unit may have ended.
+func TestReceivedWithoutUnit(t *testing.T) {
+	for _, args := range [][]string{{"run-unit", "join", "--seen", "1"}, {"run-unit", "--wait"}} {
+		var out, errs strings.Builder
+		assert.Equal(t, 0, run(t.Context(), args, strings.NewReader(""), &out, &errs), "%s", errs.String())
+	}
 }
