@@ -1,11 +1,14 @@
 package preflight
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/outlier"
 	"airgap.dev/airgap/preflight/facts"
 )
@@ -13,6 +16,18 @@ import (
 // traitPackages are the packages whose versions are traits.
 func traitPackages() []string {
 	return []string{"containerd.io", "containerd", "podman", "runc", "firewalld", "NetworkManager", "selinux-policy", "systemd"}
+}
+
+// traitLimit is the time for the facts of Traits, which come from files and short commands.
+const traitLimit = 10 * time.Second
+
+// Traits reads the traits of a host that need no package database.
+func Traits(ctx context.Context, h host.Host) []outlier.Trait {
+	f, err := facts.GatherSome(ctx, h, traitLimit, "os", "kernel", "cgroup", "security", "links", "routes", "resolv", "timeServers", "timeZone", "firmware")
+	if err != nil {
+		return nil
+	}
+	return traitsOf(f)
 }
 
 // traitsOf returns the known traits of a host, in a fixed order.
@@ -28,7 +43,7 @@ func traitsOf(f *facts.Facts) []outlier.Trait {
 		{Name: "time zone", Value: f.Time.Zone},
 		{Name: "time servers", Value: strings.Join(f.Time.Servers, " ")},
 		{Name: "NVIDIA driver", Value: f.Driver},
-		{Name: strings.TrimSpace("firmware of " + f.Firmware.Product), Value: f.Firmware.Version}, // servers of another kind have another one
+		{Name: strings.TrimSuffix("firmware of "+f.Firmware.Product, " of "), Value: f.Firmware.Version}, // servers of another kind have another one
 	}
 	for _, name := range traitPackages() {
 		for _, p := range f.Packages {

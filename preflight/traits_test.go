@@ -10,11 +10,13 @@ import (
 
 	"airgap.dev/airgap/internal/outlier"
 	"airgap.dev/airgap/preflight/facts"
+	"airgap.dev/airgap/preflight/replay"
 )
 
 // TestOutliersOfHosts: the hosts with another time zone or firmware are named, and the firmware is compared only
 // between servers of the same kind.
 func TestOutliersOfHosts(t *testing.T) {
+	assert.Equal(t, []outlier.Trait{{Name: "firmware", Value: "1"}}, traitsOf(&facts.Facts{Firmware: facts.Firmware{Version: "1"}}))
 	var all []outlier.Host
 	for i := 1; i <= 100; i++ {
 		f := &facts.Facts{Time: facts.Time{Zone: "Asia/Seoul"}, Firmware: facts.Firmware{Product: "PowerEdge R650", Version: "1.14.1"}}
@@ -37,4 +39,13 @@ func TestOutliersOfHosts(t *testing.T) {
 note   firmware of PowerEdge R650: 1.14.1 on 88 hosts
        but 1.5.5 on node[044-045]
 `, b.String())
+}
+
+// TestTraitsOfAHost: the facts of the status come from files and short commands, also on a host with few of them.
+func TestTraitsOfAHost(t *testing.T) {
+	h, err := replay.Host([]byte("-- fs/etc/resolv.conf --\nsearch bank\nnameserver 10.0.0.53\n-- run/readlink /etc/localtime --\n/usr/share/zoneinfo/UTC\n" +
+		"-- fs/sys/class/dmi/id/bios_version --\n1.0\n"))
+	require.NoError(t, err)
+	assert.Equal(t, []outlier.Trait{{Name: "name servers", Value: "10.0.0.53"}, {Name: "search domains", Value: "bank"}, {Name: "time zone", Value: "UTC"}, {Name: "firmware", Value: "1.0"}},
+		Traits(t.Context(), h))
 }

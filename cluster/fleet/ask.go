@@ -29,6 +29,7 @@ func (f *Fleet) Ask(ctx context.Context, args ...string) []Answer {
 type Question struct {
 	Args  []string
 	Files []remote.File
+	Long  bool  // it runs preflight
 	Err   error // the reason why the host is not asked
 }
 
@@ -51,7 +52,11 @@ func AskEach(ctx context.Context, f *Fleet, question func(config.Node) Question)
 		if q.Err != nil {
 			return q.Err
 		}
-		return m.within(ctx, queryLimit, "airgap "+strings.Join(q.Args, " "), func(ctx context.Context) error {
+		limit := queryLimit
+		if q.Long {
+			limit = preflightLimit
+		}
+		return m.within(ctx, limit, "airgap "+strings.Join(q.Args, " "), func(ctx context.Context) error {
 			err := m.Run(ctx, outputs[m], q.Files, "", append(slices.Clone(q.Args), "--output", "json")...)
 			if lacksAirgap(err) {
 				return errNoProgram

@@ -18,7 +18,7 @@ import (
 // askOthers asks the other hosts for their changes, and puts them into their plans. Nothing is installed on them: a host
 // without airgap.rpm cannot be asked.
 func (i *installation) askOthers(ctx context.Context, plans []dryrun.Host) error {
-	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: i.options.Console, Partial: true})
+	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: i.options.Console, NoSSH: i.options.NoSSH, Partial: true})
 	if err == nil && f == nil {
 		err = advice.Add(errors.New("ask all hosts: airgap.yaml has no section ssh, or no other host"), "run airgap join with --dry-run on each host")
 	}
@@ -38,7 +38,7 @@ func (i *installation) askOthers(ctx context.Context, plans []dryrun.Host) error
 		files = append(files, remote.File{Name: name, Data: byName[name]})
 	}
 	answers := fleet.AskEach(ctx, f, func(n config.Node) fleet.Question {
-		return fleet.Question{Args: append(slices.Clone(args), "--node", n.Name), Files: files}
+		return fleet.Question{Args: append(slices.Clone(args), "--node", n.Name), Files: files, Long: true}
 	})
 	for _, a := range answers {
 		at := slices.IndexFunc(plans, func(h dryrun.Host) bool { return h.Node == a.Host })

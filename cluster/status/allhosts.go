@@ -133,5 +133,5 @@ func (st *Status) traits() []outlier.Trait {
 			known = append(known, t)
 		}
 	}
-	return known
+	return append(known, st.Traits...) // a name that is in both counts once
 }

@@ -23,9 +23,11 @@ import (
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/outlier"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/jointoken"
+	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
@@ -61,6 +63,7 @@ type Status struct {
 	Conclusion   string              `json:"conclusion"`             // the overall state in one line
 	Next         []string            `json:"next,omitempty"`         // next actions
 
+	Traits  []outlier.Trait         `json:"traits,omitempty"`  // settings that the hosts of a cluster usually share
 	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
 
 	Owed   []owed.Debt  `json:"owed,omitempty"`   // hosts that commands of this host left out
@@ -81,6 +84,7 @@ const stepTimeout = 15 * time.Second
 func Read(ctx context.Context, keys []string, node string) *Status {
 	st := &Status{Registry: "none", Busy: errors.Is(hostcheck.HostAtRest(), hostcheck.ErrBusy), now: time.Now()}
 	st.tellHost(host.Local{})
+	st.Traits = preflight.Traits(ctx, host.Local{})
 	entries, err := step.OpenJournal(site.JournalFile).Entries()
 	st.problem(err)
 	k, err := LocalKnown(keys, node)

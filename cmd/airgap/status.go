@@ -18,8 +18,9 @@ For a drifted step it shows the time of the last run and the changes that airgap
 details of all steps. The next steps for the operator are at the end.
 
 --all-hosts also asks the other hosts of airgap.yaml through SSH. The text has equal hosts
-together, the hosts that need attention at the end, and the hosts whose kernel or version
-differs from most others. --limit and --except choose the other hosts.
+together, the hosts that need attention at the end, and the hosts whose kernel, version,
+MTU, resolver, time zone or firmware differs from most others. --limit and --except choose
+the other hosts.
 
 Nothing is changed. Root sees everything; other users see the files that they can read.
 

@@ -60,6 +60,14 @@ func Gather(ctx context.Context, h host.Host) (*Facts, error) {
 	return gatherWithin(ctx, h, probeLimit)
 }
 
+// GatherSome reads only the facts with these names.
+func GatherSome(ctx context.Context, h host.Host, limit time.Duration, names ...string) (*Facts, error) {
+	list := slices.DeleteFunc(probes(), func(p probe) bool { return !slices.Contains(names, p.fact) })
+	f, err := reader{host: h, fs: h.FS()}.gather(ctx, list, limit)
+	f.Surveyed = names
+	return f, err
+}
+
 // gatherWithin does not wait for a probe that hangs, such as a read from a dead NFS server: its
 // fact is unknown, and the others are not.
 func gatherWithin(ctx context.Context, h host.Host, limit time.Duration) (*Facts, error) {
