@@ -49,7 +49,7 @@ func Run(ctx context.Context, c Command, s Streams, say func(format string, args
 		if err != nil {
 			return Outcome{}, err
 		}
-		return (&unattended{&runner{host.Machine{Host: host.Local{}}, program, "/", s, say}, order}).runOrder(ctx, c)
+		return (&unattended{runner: &runner{host.Machine{Host: host.Local{}}, program, "/", s, say}, order: order}).runOrder(ctx, c)
 	}
 	dir, err := os.Getwd()
 	if err != nil {

@@ -74,7 +74,7 @@ func labSession(args []string) int {
 		return fail(err)
 	}
 	say := func(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-	u := &unattended{&runner{labMachine(), os.Args[0], "/", Streams{os.Stdin, os.Stdout, os.Stderr}, say}, order}
+	u := &unattended{runner: &runner{labMachine(), os.Args[0], "/", Streams{os.Stdin, os.Stdout, os.Stderr}, say}, order: order}
 	done, err := u.runOrder(context.Background(), Command{Name: "install", Args: args})
 	if err != nil {
 		return fail(err)

@@ -27,11 +27,18 @@ const (
 type unattended struct {
 	*runner
 
-	order Order
+	order   Order
+	signals chan os.Signal // from the beginning: Ctrl-C of the first host may come before the start
 }
 
 // runOrder runs the command in its unit. If the same command runs already, or has just succeeded, it shows that run.
 func (u *unattended) runOrder(ctx context.Context, c Command) (Outcome, error) {
+	u.signals = make(chan os.Signal, 4)
+	signal.Notify(u.signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(u.signals)
+	if ctx.Err() != nil {
+		return Outcome{}, ctx.Err()
+	}
 	if err := mayStart(u.machine); err != nil {
 		return Outcome{Note: fmt.Sprintf(stays, err)}, nil
 	}
@@ -139,9 +146,6 @@ func (u *unattended) attachRun(conn *connection, other bool) (Outcome, error) {
 // SIGPIPE, SIGHUP of sshd, SIGTERM of logind.
 func (u *unattended) watch(conn *connection, other bool) (Outcome, error) {
 	defer conn.Close()
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
-	defer signal.Stop(signals)
 	shown := make(chan result, 1)
 	go func() { shown <- u.showRun(conn, other) }()
 	cancelled := false
@@ -149,7 +153,7 @@ func (u *unattended) watch(conn *connection, other bool) (Outcome, error) {
 		select {
 		case end := <-shown:
 			return u.over(conn, end, other, cancelled)
-		case s := <-signals:
+		case s := <-u.signals:
 			if s != syscall.SIGINT || other {
 				return Outcome{}, u.left(conn)
 			}

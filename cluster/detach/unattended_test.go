@@ -2,6 +2,7 @@ package detach
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
@@ -50,7 +51,7 @@ func (l *lab) session(run, stdin string) *session {
 	s := &session{out: &wire{}, err: &wire{}}
 	r := *l.runner
 	r.dir, r.streams = "/", Streams{strings.NewReader(stdin), s.out, s.err}
-	s.unattended = &unattended{&r, Order{run, len(stdin)}}
+	s.unattended = &unattended{runner: &r, order: Order{run, len(stdin)}}
 	return s
 }
 
@@ -74,7 +75,7 @@ func (s *session) notices() (all []Notice, rest string) {
 	return all, rest
 }
 
-// is is the command of most tests: it waits for the file go in the directory.
+// awaitsGo is the command of most tests: it waits for the file go in the directory.
 func (l *lab) awaitsGo(t *testing.T, end string) Command {
 	t.Setenv("LAB", l.dir)
 	return script(`echo x >>$LAB/runs; echo begun >&2; while [ ! -e $LAB/go ]; do sleep 0.02; done; echo done >&2; echo '{"changed":3}'; ` + end)
@@ -254,6 +255,25 @@ func TestSignalsOfAClient(t *testing.T) {
 	}
 }
 
+// TestEarlyCtrlC: it may come before the command starts.
+func TestEarlyCtrlC(t *testing.T) {
+	l := newLab(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := l.session("1", "").runOrder(ctx, script("true"))
+	require.ErrorIs(t, err, context.Canceled)
+	assert.Empty(t, l.Calls)
+
+	start := l.Answers["systemd-run"]
+	l.Answers["systemd-run"] = func(c host.Cmd) ([]byte, error) {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGINT)
+		return start(c)
+	}
+	s := l.session("1", "")
+	s.gets(t, script(`while :; do sleep 0.02; done`), 130)
+	l.isGone(t)
+}
+
 // TestInputIsCutOff: the command does not start with a part of a token.
 func TestInputIsCutOff(t *testing.T) {
 	l := newLab(t)
@@ -305,7 +325,7 @@ func TestLargeOutput(t *testing.T) {
 	assert.Zero(t, len(rest)%100_000)
 }
 
-// TestLeftovers: results are removed, and sockets of killed units. Await waits for what runs.
+// TestLeftovers: results are removed, and sockets of killed units. Await waits for a command that runs.
 func TestLeftovers(t *testing.T) {
 	l := newLab(t)
 	c := l.awaitsGo(t, "exit 5")

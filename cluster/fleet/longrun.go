@@ -101,7 +101,7 @@ func (m *Member) atRest(ctx context.Context, say func(what string)) (join.Member
 }
 
 // longOutput is the stderr of a long command. After a new connection, the unit sends it from the beginning: the log and the
-// display get only what they do not have.
+// display get only the lines that they do not have.
 type longOutput struct {
 	run    *RemoteRun
 	log    *capped
