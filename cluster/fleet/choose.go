@@ -126,7 +126,7 @@ func (f *Fleet) chooseTyped(ctx context.Context, m *Member, kind passwords.Kind)
 func (g *group) agree(ctx context.Context, console ui.Console, a account, members []*Member) error {
 	var names []string
 	for _, m := range members {
-		if kind, is := asksFor(m.Err); is && kind == a.kind && m.host.User == a.user && !m.over {
+		if kind, is := asksFor(m.Err); is && kind == a.kind && m.account(kind) == a && !m.over {
 			names = append(names, m.Node.Name)
 		}
 	}

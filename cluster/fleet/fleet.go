@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/user"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -15,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/fleet/passwords"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
@@ -33,7 +31,10 @@ type Fleet struct {
 	skip    []string // preflight checks
 	only    []string // preflight checks of --only; nil: all
 	dialer  *remote.Dialer
+	access  *access.Access
+	note    string // the settings of airgap.yaml that a file of the site replaces
 	Members []*Member
+	jumps   []*Member // the jump hosts, those in front of others first
 	// measured is the network before the installation; nil if it was not measured.
 	measured *netprobe.Matrix
 	// An interrupted upgrade or rollback may have left airgap running on a host, so these commands wait for it.
@@ -59,6 +60,7 @@ type Member struct {
 	login, sudo credential
 	wrong       int  // passwords that it refused
 	over        bool // the login succeeded, or was given up
+	confirmed   bool // the user confirmed its host key, and it was not tried since
 
 	activity atomic.Pointer[activity] // nil if it does nothing
 }
@@ -74,11 +76,14 @@ type Options struct {
 // Connect logs in on the other hosts. It returns nil if airgap does not use SSH: airgap.yaml has no section ssh or
 // no other host, or the user gave --no-ssh.
 func Connect(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
-	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 || o.NoSSH {
+	if o.NoSSH || !access.Used(ctx, s.Config) {
 		return nil, nil
 	}
-	f, err := New(s, b, o)
+	f, err := New(ctx, s, b, o)
 	if err == nil {
+		if f.note != "" {
+			o.Console.Progress().Say("%s", f.note)
+		}
 		err = f.Connect(ctx)
 		if o.Partial && ctx.Err() == nil && f.loggedIn() {
 			err = nil
@@ -96,28 +101,34 @@ func (f *Fleet) loggedIn() bool {
 }
 
 // New returns the other hosts without connecting to them.
-func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
-	c, h := s.Config, homes()
-	source, err := passwords.Open(expand(c.SSH.PasswordFile, h), c.SSH.PasswordCommand, nodeNames(s.Nodes))
+func New(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
+	c, note, err := access.Apply(ctx, s.Config, s.Nodes)
 	if err != nil {
 		return &Fleet{}, err
 	}
-	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), dialer: &remote.Dialer{
-		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
-		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: site.KnownHostsFile},
-	}}
-	for _, home := range h {
-		f.dialer.Keys.Defaults = append(f.dialer.Keys.Defaults, remote.DefaultKeys(home)...)
-		f.dialer.Known.Files = append(f.dialer.Known.Files, filepath.Join(home, ".ssh/known_hosts"))
-	}
-	for _, file := range c.SSH.KnownHosts {
-		f.dialer.Known.Files = append(f.dialer.Known.Files, expand(file, h))
-	}
+	s = s.Reaching(c)
+	var others []config.Node
 	for _, n := range c.Nodes {
-		if n.Name == s.Node.Name {
-			continue
+		if n.Name != s.Node.Name {
+			others = append(others, n)
 		}
-		if _, err := f.add(n); err != nil {
+	}
+	a, err := access.Open(c)
+	if err != nil {
+		return &Fleet{}, err
+	}
+	logins, err := a.Logins(others)
+	if err != nil {
+		return &Fleet{}, err
+	}
+	source, err := passwords.Open(a.Expand(c.SSH.PasswordFile), c.SSH.PasswordCommand, append(nodeNames(s.Nodes), access.JumpNames(logins)...))
+	if err != nil {
+		return &Fleet{}, err
+	}
+	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), access: a, note: note, dialer: a.Dialer}
+	f.dialer.Doing = f.doing
+	for i, n := range others {
+		if _, err := f.add(n, logins[i]); err != nil {
 			return f, err
 		}
 	}
@@ -134,15 +145,15 @@ func nodeNames(nodes []config.Node) []string {
 }
 
 // add adds a host and opens its log.
-func (f *Fleet) add(n config.Node) (*Member, error) {
+func (f *Fleet) add(n config.Node, l access.Login) (*Member, error) {
 	log, err := openLog(n.Name)
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{Node: n, host: f.site.Config.Remote(n), log: log}
-	m.host.IdentityFile = expand(m.host.IdentityFile, homes())
+	m := &Member{Node: n, host: l.Host, log: log}
 	f.Members = append(f.Members, m)
-	return m, nil
+	m.noteSettings(append(l.Notes, f.note)...)
+	return m, f.addJump(l.Via)
 }
 
 // MemberFor returns the host of a node. It adds the host if necessary.
@@ -152,7 +163,11 @@ func (f *Fleet) MemberFor(n config.Node) (*Member, error) {
 			return m, nil
 		}
 	}
-	return f.add(n)
+	l, err := f.access.Login(n)
+	if err != nil {
+		return nil, err
+	}
+	return f.add(n, l)
 }
 
 // Close closes the connections and logs. f can be nil.
@@ -161,9 +176,12 @@ func (f *Fleet) Close() error {
 		return nil
 	}
 	var errs []error
-	for _, m := range f.Members {
+	for _, m := range slices.Concat(f.Members, f.jumps) {
 		m.hangUp()
 		errs = append(errs, m.log.Close())
+	}
+	if f.dialer != nil {
+		f.dialer.Close()
 	}
 	return errors.Join(errs...)
 }
@@ -213,46 +231,23 @@ func (f *Fleet) Problems(ctx context.Context, what, next string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	lines := []string{fmt.Sprintf("%d of %s: %s", len(all), ui.Count(len(f.Members), "other host"), what)}
+	lines := append([]string{fmt.Sprintf("%d of %s: %s", len(all), ui.Count(len(f.Members), "other host"), what)}, f.jumpProblems()...)
+	said := map[string]bool{}
 	for _, m := range all {
-		lines = append(lines, m.problem())
+		if _, behind := errors.AsType[*behindError](m.Err); !behind {
+			lines = append(lines, m.problem(said))
+		}
 	}
 	return advice.Add(errors.New(strings.Join(lines, "\n")), "%s", next)
 }
 
-// problem returns a host's error with its hint, indented below the host's name.
-func (m *Member) problem() string {
+// problem returns a host's error with its hint, indented below the host's name. said has the hints of other hosts, which
+// are not repeated.
+func (m *Member) problem(said map[string]bool) string {
 	text := "  " + m.Node.Name + ": " + m.Err.Error()
-	if next := advice.Of(m.Err); next != "" {
+	if next := advice.Of(m.Err); next != "" && !said[next] {
 		text += "\nhint: " + next
+		said[next] = true
 	}
 	return strings.ReplaceAll(text, "\n", "\n    ")
-}
-
-// homes returns the home directories with SSH keys and known hosts: those of the user that ran sudo, and of root.
-func homes() []string {
-	var all []string
-	if name := os.Getenv("SUDO_USER"); name != "" && name != "root" {
-		if u, err := user.Lookup(name); err == nil {
-			all = append(all, u.HomeDir)
-		}
-	}
-	if u, err := user.Current(); err == nil {
-		all = append(all, u.HomeDir)
-	}
-	return all
-}
-
-// expand replaces ~ with the first home directory that has the file, or else with the first home directory.
-func expand(file string, homes []string) string {
-	rest, inHome := strings.CutPrefix(file, "~/")
-	if !inHome || len(homes) == 0 {
-		return file
-	}
-	for _, home := range homes {
-		if path := filepath.Join(home, rest); site.Exists(path) {
-			return path
-		}
-	}
-	return filepath.Join(homes[0], rest)
 }

@@ -39,12 +39,16 @@ type waits struct {
 // eachShown is Each, with a line on the screen.
 func (f *Fleet) eachShown(ctx context.Context, p ui.Progress, title string, members []*Member, do func(context.Context, *Member) error) {
 	w := &waits{title: title, members: members, said: map[*activity]time.Time{}}
-	for _, m := range f.Members {
+	all := f.Members
+	if len(members) > 0 && members[0].host.Jump {
+		all = f.jumps
+	}
+	for _, m := range all {
 		if m.over && !slices.Contains(members, m) {
 			w.done.Add(1)
 		}
 	}
-	stop, live := ui.Waiting(p, func() string { return w.line(len(f.Members), time.Now()) })
+	stop, live := ui.Waiting(p, func() string { return w.line(len(all), time.Now()) })
 	if !live {
 		p.Now(title) // for programs
 		defer p.Now("")
@@ -56,7 +60,7 @@ func (f *Fleet) eachShown(ctx context.Context, p ui.Progress, title string, memb
 			if !live || ctx.Err() != nil {
 				p.Say("%s", text)
 			}
-		}, len(f.Members))
+		}, len(all))
 	}()
 	f.Each(ctx, members, func(ctx context.Context, m *Member) error {
 		m.doing("the connection")

@@ -25,10 +25,12 @@ func (c *Cluster) validateSSH(at *field.Path) field.ErrorList {
 			all = append(all, field.Invalid(p, n.Name, "without the section ssh airgap does not log in to servers: add ssh: {} at the top of the file"))
 			continue
 		}
-		if h := c.Remote(n); n.SSH.Address != "" && reached[h.Addr()] {
+		h := c.Remote(n)
+		login := h.User + "@" + h.Addr() // a gateway such as PSM for SSH has one address, and a user for each host
+		if n.SSH.Address != "" && reached[login] {
 			all = append(all, field.Duplicate(p.Child("address"), n.SSH.Address))
 		}
-		reached[c.Remote(n).Addr()] = true
+		reached[login] = true
 	}
 	return all
 }

@@ -11,7 +11,7 @@ import (
 // Config is the section ssh: of airgap.yaml. With it `airgap install` installs the
 // other hosts, too; without it, it prints the commands for them.
 type Config struct {
-	User         string   `yaml:"user" json:"user" jsonschema:"default=root,pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+#%:-]*$,example=root,example=ops,description=Login user. Users other than root need sudo"`
+	User         string   `yaml:"user" json:"user" jsonschema:"default=root,pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+#%:{}-]*$,example=root,example=ops" jsonschema_description:"Login user. Users other than root need sudo. {name} and {address} stand for those of the node, for gateways such as PSM for SSH: vault@root@{address}."`
 	Port         int      `yaml:"port" json:"port" jsonschema:"default=22,minimum=1,maximum=65535,description=TCP port of sshd"`
 	IdentityFile string   `yaml:"identityFile" json:"identityFile" jsonschema:"example=~/.ssh/id_ed25519" jsonschema_description:"Private key on the first host. A certificate for it is read from the file with -cert.pub at the end of its name. Default: the keys of the SSH agent and the user's keys."`
 	ProxyJump    []string `yaml:"proxyJump" json:"proxyJump,omitempty" jsonschema:"example=ops@bastion.bank:2222" jsonschema_description:"Jump hosts in front of the other hosts, the first one first: [USER@]HOST[:PORT]. Without USER, the user is ssh.user. none alone: no jump host, also if ~/.ssh/config has one."`
@@ -29,7 +29,7 @@ type Config struct {
 // Override is nodes[].ssh: the differences of one host.
 type Override struct {
 	Address      string   `yaml:"address" json:"address" jsonschema:"description=Name or address of sshd. Default: the address of the node"`
-	User         string   `yaml:"user" json:"user" jsonschema:"pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+#%:-]*$,example=root,example=ops,description=Login user on this host"`
+	User         string   `yaml:"user" json:"user" jsonschema:"pattern=^[A-Za-z0-9_][A-Za-z0-9_.@$+#%:{}-]*$,example=root,example=ops,description=Login user on this host"`
 	Port         int      `yaml:"port" json:"port" jsonschema:"minimum=1,maximum=65535,description=TCP port of sshd on this host"`
 	IdentityFile string   `yaml:"identityFile" json:"identityFile" jsonschema:"example=~/.ssh/id_ed25519,description=Private key for this host"`
 	ProxyJump    []string `yaml:"proxyJump" json:"proxyJump,omitempty" jsonschema:"example=ops@bastion.bank:2222" jsonschema_description:"Jump hosts in front of this host, as in ssh.proxyJump. none alone: no jump host."`
@@ -112,7 +112,7 @@ func (o Override) Over(base *Override) *Override {
 
 // Validate checks the rules that the schema cannot express.
 func (c *Config) Validate(at *field.Path) field.ErrorList {
-	all := validateFile(at.Child("identityFile"), c.IdentityFile)
+	all := append(validateFile(at.Child("identityFile"), c.IdentityFile), validateUser(at.Child("user"), c.User)...)
 	for i, f := range c.KnownHosts {
 		all = append(all, validateFile(at.Child("knownHosts").Index(i), f)...)
 	}
@@ -139,7 +139,20 @@ const NoConfig = "none"
 
 // Validate checks the rules that the schema cannot express.
 func (o *Override) Validate(at *field.Path) field.ErrorList {
-	return append(validateFile(at.Child("identityFile"), o.IdentityFile), validateHops(at.Child("proxyJump"), o.ProxyJump)...)
+	all := append(validateFile(at.Child("identityFile"), o.IdentityFile), validateUser(at.Child("user"), o.User)...)
+	return append(all, validateHops(at.Child("proxyJump"), o.ProxyJump)...)
+}
+
+// ForNode replaces {name} and {address} in a user.
+func ForNode(user, name, address string) string {
+	return strings.NewReplacer("{name}", name, "{address}", address).Replace(user)
+}
+
+func validateUser(at *field.Path, user string) field.ErrorList {
+	if strings.ContainsAny(ForNode(user, "", ""), "{}") {
+		return field.ErrorList{field.Invalid(at, user, "{name} and {address} are the only words in braces")}
+	}
+	return nil
 }
 
 func validateHops(at *field.Path, hops []string) field.ErrorList {
@@ -160,7 +173,7 @@ func validateFile(at *field.Path, file string) field.ErrorList {
 // Host returns the node name at address, with the settings of the section and of the
 // node's override.
 func (c *Config) Host(name, address string, o *Override) Host {
-	h := Host{Name: name, Address: address, Port: c.Port, User: c.User, IdentityFile: c.IdentityFile}
+	h := Host{Name: name, Address: address, Port: c.Port, User: ForNode(c.User, name, address), IdentityFile: c.IdentityFile}
 	if o == nil {
 		return h
 	}
@@ -173,5 +186,6 @@ func (c *Config) Host(name, address string, o *Override) Host {
 	if o.Port != 0 {
 		h.Port = o.Port
 	}
+	h.User = ForNode(h.User, name, address)
 	return h
 }

@@ -29,6 +29,9 @@ var (
 func ParseHop(text string) (Hop, error) {
 	var h Hop
 	address := text
+	if strings.ContainsAny(text, "/ ") {
+		return h, errors.New(wantedHop)
+	}
 	if at := strings.LastIndexByte(text, '@'); at >= 0 {
 		h.User, address = text[:at], text[at+1:]
 		if !hopUser.MatchString(h.User) {
