@@ -41,7 +41,7 @@ func (f knownFiles) revoked(h Host, key ssh.PublicKey) error {
 func (f knownFiles) checkCert(h Host, cert *ssh.Certificate) error {
 	var known []knownhosts.KnownKey
 	var problem error
-	for _, name := range h.names() {
+	for _, name := range append(h.names(), h.withoutPort()...) {
 		_, authorities := f.known(h, name)
 		known = append(known, authorities...)
 		for _, file := range f {

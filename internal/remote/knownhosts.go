@@ -68,6 +68,11 @@ func (f knownFiles) checkKey(h Host, key ssh.PublicKey) error {
 		}
 		return &HostKeyError{Host: h, Key: key, Known: places(known)}
 	}
+	for _, name := range h.withoutPort() {
+		if known, _ := f.known(h, name); slices.ContainsFunc(known, func(k knownhosts.KnownKey) bool { return same(k.Key, key) }) {
+			return nil
+		}
+	}
 	return &HostKeyError{Host: h, Key: key}
 }
 
@@ -79,6 +84,16 @@ func (h Host) names() []string {
 	byName := h
 	byName.Address = h.Name
 	return slices.Compact([]string{h.Addr(), byName.Addr()})
+}
+
+// withoutPort are the names by which files may know a host with another port than 22. As with OpenSSH, they can only
+// confirm a key.
+func (h Host) withoutPort() []string {
+	if h.KeyAlias != "" || h.Port == 22 {
+		return nil
+	}
+	h.Port = 22
+	return h.names()
 }
 
 func places(keys []knownhosts.KnownKey) []string {
@@ -171,7 +186,7 @@ func (k *KnownHosts) algorithms(h Host) ([]string, error) {
 		return nil, err
 	}
 	var all []string
-	for _, name := range h.names() {
+	for _, name := range append(h.names(), h.withoutPort()...) {
 		keys, authorities := files.known(h, name)
 		if len(authorities) > 0 {
 			all = append(slices.Clone(certificates), all...)

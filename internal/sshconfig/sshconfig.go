@@ -247,10 +247,10 @@ func (r *reader) expand(text string) string {
 func (r *reader) match(args []string) (is bool, unclear string, err error) {
 	is = true
 	for len(args) > 0 {
-		criterion := strings.ToLower(args[0])
-		negated := strings.HasPrefix(criterion, "!")
-		criterion, args = strings.TrimPrefix(criterion, "!"), args[1:]
+		criterion, negated := strings.CutPrefix(args[0], "!")
+		args = args[1:]
 		name, value, joined := strings.Cut(criterion, "=")
+		name = strings.ToLower(name)
 		if name == "all" {
 			continue
 		}
@@ -268,7 +268,7 @@ func (r *reader) match(args []string) (is bool, unclear string, err error) {
 		var fits bool
 		switch name {
 		case "host", "originalhost":
-			fits = r.matches(patterns)
+			fits = r.matches(strings.Split(strings.ToLower(value), ","))
 		case "user":
 			user := r.query.User
 			if user == "" {
@@ -292,12 +292,12 @@ func (r *reader) match(args []string) (is bool, unclear string, err error) {
 	return is, unclear, nil
 }
 
-// matches reports whether a list of patterns has the host, by one of its names.
+// matches reports whether a list of patterns has the host, by one of its names. As in OpenSSH, case counts in a Host line.
 func (r *reader) matches(patterns []string) bool {
 	is := false
 	for _, name := range r.query.Names {
 		for _, p := range patterns {
-			if rest, negated := strings.CutPrefix(p, "!"); negated && wildcard(strings.ToLower(rest), strings.ToLower(name)) {
+			if rest, negated := strings.CutPrefix(p, "!"); negated && wildcard(rest, name) {
 				return false
 			}
 		}
@@ -310,7 +310,7 @@ func matchesAny(patterns []string, text string) bool {
 	is := false
 	for _, p := range patterns {
 		rest, negated := strings.CutPrefix(p, "!")
-		if !wildcard(strings.ToLower(rest), strings.ToLower(text)) {
+		if !wildcard(rest, text) {
 			continue
 		}
 		if negated {
