@@ -9,6 +9,16 @@ import (
 // Remote is how the node is reached through SSH. Only with the section ssh.
 func (c *Cluster) Remote(n Node) remote.Host { return c.SSH.Host(n.Name, n.Address, n.SSH) }
 
+// Jumps returns the jump hosts in front of a node, the first one first. Only with the section ssh.
+func (c *Cluster) Jumps(n Node) []remote.Hop {
+	texts := c.SSH.ProxyJump
+	if n.SSH != nil && len(n.SSH.ProxyJump) > 0 {
+		texts = n.SSH.ProxyJump
+	}
+	hops, _ := remote.ParseHops(texts) // valid, as the file is
+	return hops
+}
+
 // validateSSH judges the section ssh together with the ssh fields of the nodes.
 func (c *Cluster) validateSSH(at *field.Path) field.ErrorList {
 	var all field.ErrorList
