@@ -34,7 +34,7 @@ type Fleet struct {
 	access  *access.Access
 	note    string // the settings of airgap.yaml that a file of the site replaces
 	Members []*Member
-	jumps   []*Member // the jump hosts, those in front of others first
+	jumps   jumpHosts
 	// measured is the network before the installation; nil if it was not measured.
 	measured *netprobe.Matrix
 	// An interrupted upgrade or rollback may have left airgap running on a host, so these commands wait for it.
@@ -126,7 +126,7 @@ func New(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet
 		return &Fleet{}, err
 	}
 	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), access: a, note: note, dialer: a.Dialer}
-	f.dialer.Doing = f.doing
+	f.dialer.Doing = noteWaits(f)
 	for i, n := range others {
 		if _, err := f.add(n, logins[i]); err != nil {
 			return f, err
@@ -153,7 +153,7 @@ func (f *Fleet) add(n config.Node, l access.Login) (*Member, error) {
 	m := &Member{Node: n, host: l.Host, log: log}
 	f.Members = append(f.Members, m)
 	m.noteSettings(append(l.Notes, f.note)...)
-	return m, f.addJump(l.Via)
+	return m, f.jumps.add(l.Via)
 }
 
 // MemberFor returns the host of a node. It adds the host if necessary.
@@ -231,7 +231,7 @@ func (f *Fleet) Problems(ctx context.Context, what, next string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	lines := append([]string{fmt.Sprintf("%d of %s: %s", len(all), ui.Count(len(f.Members), "other host"), what)}, f.jumpProblems()...)
+	lines := append([]string{fmt.Sprintf("%d of %s: %s", len(all), ui.Count(len(f.Members), "other host"), what)}, f.jumps.problems(f.Members)...)
 	said := map[string]bool{}
 	for _, m := range all {
 		if _, behind := errors.AsType[*behindError](m.Err); !behind {

@@ -3,6 +3,7 @@ package fleet
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/cluster/fleet/passwords"
@@ -11,27 +12,28 @@ import (
 	"airgap.dev/airgap/internal/remote"
 )
 
-// A jump host is a Member of its own: the user confirms its key and enters its password as for a host, once for all hosts
-// behind it. airgap runs nothing there.
+// jumpHosts are the jump hosts, those in front of others first. Each is a Member of its own: the user confirms its key
+// and enters its password as for a host, once for all hosts behind it. airgap runs nothing there.
+type jumpHosts []*Member
 
-// addJump adds a jump host, and those in front of it.
-func (f *Fleet) addJump(via *remote.Host) error {
-	if via == nil || f.jumpOf(via) != nil {
+// add adds a jump host, and those in front of it.
+func (all *jumpHosts) add(via *remote.Host) error {
+	if via == nil || all.of(via) != nil {
 		return nil
 	}
-	if err := f.addJump(via.Via); err != nil {
+	if err := all.add(via.Via); err != nil {
 		return err
 	}
 	log, err := openLog("jump-host-" + strings.ReplaceAll(via.Name, ":", "-"))
 	if err != nil {
 		return err
 	}
-	f.jumps = append(f.jumps, &Member{Node: config.Node{Name: "jump host " + via.Name}, host: *via, log: log})
+	*all = append(*all, &Member{Node: config.Node{Name: "jump host " + via.Name}, host: *via, log: log})
 	return nil
 }
 
-func (f *Fleet) jumpOf(via *remote.Host) *Member {
-	for _, j := range f.jumps {
+func (all jumpHosts) of(via *remote.Host) *Member {
+	for _, j := range all {
 		if via != nil && j.host.ID() == via.ID() {
 			return j
 		}
@@ -39,14 +41,15 @@ func (f *Fleet) jumpOf(via *remote.Host) *Member {
 	return nil
 }
 
-// enterJumps logs in on the jump hosts, those in front of others first.
-func (f *Fleet) enterJumps(ctx context.Context) error {
-	for _, j := range f.jumps {
-		if front := f.failed(j.host.Via); front != nil {
+// enter logs in on the jump hosts.
+func (all jumpHosts) enter(ctx context.Context, f *Fleet) error {
+	for _, j := range all {
+		if front := all.failed(j.host.Via); front != nil {
 			j.Err = &behindError{front}
 			continue
 		}
-		if err := f.enterAll(ctx, "Log in on the "+j.Node.Name, []*Member{j}, f.enterJump); err != nil {
+		err := f.enterAll(ctx, "Log in on the "+j.Node.Name, []*Member{j}, func(ctx context.Context, j *Member) error { return enterJump(ctx, f, j) })
+		if err != nil {
 			return err
 		}
 	}
@@ -54,17 +57,17 @@ func (f *Fleet) enterJumps(ctx context.Context) error {
 }
 
 // enterJump logs in on one jump host.
-func (f *Fleet) enterJump(ctx context.Context, m *Member) error {
-	m.confirmed = false
-	if f.guesses.revoked(m, passwords.Login) {
-		return &remote.PasswordError{Host: m.host}
+func enterJump(ctx context.Context, f *Fleet, j *Member) error {
+	j.confirmed = false
+	if f.guesses.revoked(j, passwords.Login) {
+		return &remote.PasswordError{Host: j.host}
 	}
-	byPassword, err := f.dialer.EnterJump(ctx, m.host, m.login.text)
-	if err = f.guesses.result(m, passwords.Login, err, byPassword); err != nil {
-		m.log.note("%v", err)
+	byPassword, err := f.dialer.EnterJump(ctx, j.host, j.login.text)
+	if err = f.guesses.result(j, passwords.Login, err, byPassword); err != nil {
+		j.log.note("%v", err)
 		return err
 	}
-	m.log.note("logged in on %s", m.host)
+	j.log.note("logged in on %s", j.host)
 	return nil
 }
 
@@ -76,37 +79,37 @@ func (e *behindError) Error() string {
 }
 
 // failed returns the jump host on the way that let nobody in; nil if there is none.
-func (f *Fleet) failed(via *remote.Host) *Member {
+func (all jumpHosts) failed(via *remote.Host) *Member {
 	for ; via != nil; via = via.Via {
-		if j := f.jumpOf(via); j != nil && j.Err != nil {
+		if j := all.of(via); j != nil && j.Err != nil {
 			return j
 		}
 	}
 	return nil
 }
 
-// reachable returns the hosts whose jump hosts let airgap in. The others have their error.
-func (f *Fleet) reachable() (all []*Member) {
-	for _, m := range f.Members {
-		if j := f.failed(m.host.Via); j != nil {
+// reachable returns the hosts whose jump hosts let airgap in. The others get their error.
+func (all jumpHosts) reachable(members []*Member) (open []*Member) {
+	for _, m := range members {
+		if j := all.failed(m.host.Via); j != nil {
 			m.Err, m.over = &behindError{j}, true
 			continue
 		}
-		all = append(all, m)
+		open = append(open, m)
 	}
-	return all
+	return open
 }
 
-// jumpProblems returns the errors of jump hosts, with the hosts behind them.
-func (f *Fleet) jumpProblems() (lines []string) {
+// problems returns the errors of jump hosts, with the hosts behind them.
+func (all jumpHosts) problems(members []*Member) (lines []string) {
 	said := map[string]bool{}
-	for _, j := range f.jumps {
+	for _, j := range all {
 		if _, behind := j.Err.(*behindError); j.Err == nil || behind { //nolint:errorlint // it is not wrapped
 			continue
 		}
 		var names []string
-		for _, m := range f.Members {
-			if f.failed(m.host.Via) == j {
+		for _, m := range members {
+			if all.failed(m.host.Via) == j {
 				names = append(names, m.Node.Name)
 			}
 		}
@@ -115,11 +118,13 @@ func (f *Fleet) jumpProblems() (lines []string) {
 	return lines
 }
 
-// doing notes a wait of the dialer.
-func (f *Fleet) doing(h remote.Host, what string) {
-	for _, m := range append(f.jumps[:len(f.jumps):len(f.jumps)], f.Members...) {
-		if m.host.ID() == h.ID() && m.host.Name == h.Name {
-			m.doing(what)
+// noteWaits returns the function that notes the waits of the dialer at the hosts.
+func noteWaits(f *Fleet) func(remote.Host, string) {
+	return func(h remote.Host, what string) {
+		for _, m := range slices.Concat(f.jumps, f.Members) {
+			if m.host.ID() == h.ID() && m.host.Name == h.Name {
+				m.doing(what)
+			}
 		}
 	}
 }

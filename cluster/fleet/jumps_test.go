@@ -26,11 +26,11 @@ func behindOf(t *testing.T, b *bank, account *sshtest.Account) *sshtest.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.jumps = []*Member{{Node: config.Node{Name: "jump host bastion"}, host: *via, log: newLog(log)}}
+	b.jumps = jumpHosts{{Node: config.Node{Name: "jump host bastion"}, host: *via, log: newLog(log)}}
 	for _, m := range b.Members {
 		m.host.Via = via
 	}
-	b.dialer.Doing = b.doing
+	b.dialer.Doing = noteWaits(b.Fleet)
 	return bastion
 }
 
@@ -152,7 +152,7 @@ func TestBusyHostsAreNamed(t *testing.T) {
 	b.dialer.Pause = 50 * time.Millisecond
 	var waits []string
 	b.dialer.Doing = func(h remote.Host, what string) {
-		b.doing(h, what)
+		noteWaits(b.Fleet)(h, what)
 		for _, m := range b.Members {
 			if a := m.activity.Load(); a != nil && m.host.Name == h.Name {
 				waits = append(waits, m.Node.Name+" "+a.what)

@@ -10,19 +10,20 @@ import (
 	"airgap.dev/airgap/cluster/fleet/passwords"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // Connect logs in on every other host and becomes root there, behind the jump hosts. It asks the user between the
 // attempts, one question at a time, so that no server waits for an answer. It reports the problems of all hosts in one
 // error.
 func (f *Fleet) Connect(ctx context.Context) error {
-	if err := f.enterJumps(ctx); err != nil {
+	if err := f.jumps.enter(ctx, f); err != nil {
 		return err
 	}
-	if err := f.enterAll(ctx, "Log in on the other hosts", f.reachable(), f.enter); err != nil {
+	if err := f.enterAll(ctx, "Log in on the other hosts", f.jumps.reachable(f.Members), f.enter); err != nil {
 		return err
 	}
-	return f.listKeys(f.Problems(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host"))
+	return listKeys(f, f.Problems(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host"))
 }
 
 // enterAll logs in on hosts, and asks the user for missing answers, until each host is done.
@@ -55,7 +56,7 @@ func (f *Fleet) answerAll(ctx context.Context, members []*Member) (try, waiting 
 	if err := seek(ctx, f.source, f.site.Config.SSH.Parallel, members); err != nil {
 		return nil, nil, err
 	}
-	if err := f.vouch(ctx, members); err != nil {
+	if err := vouch(ctx, f.console, f.dialer.Known, members); err != nil {
 		return nil, nil, err
 	}
 	for len(try) == 0 && len(members) > 0 {
@@ -151,7 +152,7 @@ func (f *Fleet) answer(ctx context.Context, m *Member) (next, error) {
 		return again(m.confirmed, nil)
 	}
 	if locked, is := errors.AsType[*remote.PassphraseError](m.Err); is {
-		return again(f.unlock(ctx, locked.File))
+		return again(unlock(ctx, f.console, f.dialer.Keys, locked.File))
 	}
 	if kind, is := asksFor(m.Err); is {
 		return f.choose(ctx, m, kind)
@@ -177,26 +178,26 @@ func again(yes bool, err error) (next, error) {
 
 // unlock asks up to three times for the passphrase of a key. After an empty one, airgap does not use the key. The
 // key may already be unlocked for another host.
-func (f *Fleet) unlock(ctx context.Context, file string) (bool, error) {
-	if f.dialer.Keys.Settled(file) {
+func unlock(ctx context.Context, console ui.Console, keys *remote.Keys, file string) (bool, error) {
+	if keys.Settled(file) {
 		return true, nil
 	}
-	if !f.console.Attended() {
+	if !console.Attended() {
 		return false, nil
 	}
 	for range 3 {
-		passphrase, err := f.console.Ask(ctx, "Passphrase of "+file+" (not shown; empty to skip this key): ", true)
+		passphrase, err := console.Ask(ctx, "Passphrase of "+file+" (not shown; empty to skip this key): ", true)
 		if err != nil {
 			return false, ctx.Err()
 		}
 		if passphrase = strings.TrimRight(passphrase, "\r\n"); passphrase == "" {
 			break
 		}
-		if f.dialer.Keys.Unlock(file, passphrase) == nil {
+		if keys.Unlock(file, passphrase) == nil {
 			return true, nil
 		}
-		f.console.Tell("Wrong passphrase.")
+		console.Tell("Wrong passphrase.")
 	}
-	f.dialer.Keys.GiveUp(file)
+	keys.GiveUp(file)
 	return true, nil
 }

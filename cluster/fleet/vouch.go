@@ -38,25 +38,25 @@ func unknownKeys(members []*Member) (all []unknown) {
 }
 
 // vouch asks the user to confirm the unknown host keys of all hosts, with one question, and saves them.
-func (f *Fleet) vouch(ctx context.Context, members []*Member) error {
+func vouch(ctx context.Context, console ui.Console, known *remote.KnownHosts, members []*Member) error {
 	all := unknownKeys(members)
-	if len(all) == 0 || !f.console.Attended() {
+	if len(all) == 0 || !console.Attended() {
 		return nil
 	}
 	question := "Type yes if it is the same: "
 	if len(all) == 1 {
-		f.console.Tell(fmt.Sprintf("The host key of %s is not known: %s\nOn that host, ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub prints its host keys.", all[0].host, all[0].Shown()))
+		console.Tell(fmt.Sprintf("The host key of %s is not known: %s\nOn that host, ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub prints its host keys.", all[0].host, all[0].Shown()))
 	} else {
 		question = "Type yes if all of them are the same: "
-		f.console.Tell(listOfKeys(all))
+		console.Tell(listOfKeys(all))
 	}
-	answer, err := f.console.Ask(ctx, question, false)
+	answer, err := console.Ask(ctx, question, false)
 	if err != nil || strings.TrimSpace(answer) != "yes" {
 		return ctx.Err()
 	}
 	saved := map[string]bool{}
 	for _, u := range all {
-		if err := f.dialer.Known.Add(u.host, u.Key); err != nil {
+		if err := known.Add(u.host, u.Key); err != nil {
 			return err
 		}
 		saved[u.place()] = true
@@ -104,7 +104,7 @@ func sameKeys(all []unknown) (names [][]string) {
 }
 
 // listKeys adds the unknown keys to the error of a run without a terminal, as lines for ssh.hostKeys.
-func (f *Fleet) listKeys(err error) error {
+func listKeys(f *Fleet, err error) error {
 	all := append(unknownKeys(f.jumps), unknownKeys(f.Members)...)
 	if err == nil || len(all) == 0 || f.console.Attended() {
 		return err

@@ -56,7 +56,6 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"progress": words(string(ui.Auto), string(ui.Bars), string(ui.Plain), string(ui.JSON)),
 
 		"file":                files("yaml", "yml"),
-		"ssh-config":          files("yaml", "yml"),
 		"survey file":         files("yaml"),
 		"docs file":           files("html"),
 		"language":            words(string(docs.English), string(docs.Korean)),

@@ -17,6 +17,7 @@ func addSSHConfig(root *cobra.Command) *cobra.Command {
 		return root
 	}
 	file := f.String("ssh-config", "", "YAML file with SSH settings that replace those of airgap.yaml, with its section ssh and nodes[].ssh; default: "+site.SSHFile+" if it exists")
+	_ = root.RegisterFlagCompletionFunc("ssh-config", files("yaml", "yml")) // fails only for unknown flags
 	root.PreRun = func(cmd *cobra.Command, _ []string) { cmd.SetContext(access.WithFile(cmd.Context(), *file)) }
 	return root
 }

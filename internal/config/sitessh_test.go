@@ -29,7 +29,8 @@ func TestSiteSSH(t *testing.T) {
 	section := remote.Config{User: "ops", PasswordFile: "/root/passwords", Parallel: 20}
 	section.Default()
 	c := &Cluster{SSH: &section, Nodes: threeNodes()}
-	file := siteFile(t, "ssh:\n  user: ops2\n  proxyJump: [guard@bastion]\n  passwordCommand: [/bin/vault]\nnodes:\n- name: node[2-3]\n  ssh: {port: 2222}\n- name: node3\n  ssh: {user: n3, address: n3.mgmt}\n")
+	file := siteFile(t, "ssh:\n  user: ops2\n  proxyJump: [guard@bastion]\n  passwordCommand: [/bin/vault]\n"+
+		"nodes:\n- name: node[2-3]\n  ssh: {port: 2222}\n- name: node3\n  ssh: {user: n3, address: n3.mgmt}\n")
 	s, err := ReadSiteSSH(file)
 	if err != nil {
 		t.Fatal(err)

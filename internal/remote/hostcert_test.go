@@ -35,14 +35,15 @@ func TestHostCertificates(t *testing.T) {
 		"expired":              {bank.Host(t, key, -time.Hour, "127.0.0.1"), trusted, `the host certificate "of the bank" of node2 (ops@127.0.0.1:PORT) is refused: it expired on `},
 		"not valid yet":        {notYet(t, bank, key), trusted, "it is not valid before "},
 		"of another host":      {bank.Host(t, key, year, "node9", "10.0.0.9"), trusted, "it is for node9, 10.0.0.9, and not for 127.0.0.1 or node2"},
-		"of another authority": {other.Host(t, key, year, "127.0.0.1"), trusted, "it is signed by " + ssh.FingerprintSHA256(other.PublicKey()) + ", and the known authorities are ssh-ed25519 " + ssh.FingerprintSHA256(bank.PublicKey())},
-		"its key is known":     {other.Host(t, key, year, "127.0.0.1"), trusted + "\n" + known(key), ""},
-		"critical option":      {critical(t, bank, key), trusted, "unsupported critical option"},
-		"no certificate":       {key, trusted, "is not known: ssh-ed25519 " + ssh.FingerprintSHA256(key.PublicKey())},
-		"revoked key":          {bank.Host(t, key, year, "127.0.0.1"), trusted + "\n@revoked * " + text(key.PublicKey()), "is revoked: ssh-ed25519 " + ssh.FingerprintSHA256(key.PublicKey())},
-		"revoked authority":    {bank.Host(t, key, year, "127.0.0.1"), trusted + "\n@revoked * " + text(bank.PublicKey()), "is revoked: ssh-ed25519 " + ssh.FingerprintSHA256(bank.PublicKey())},
-		"no authority":         {bank.Host(t, key, year, "127.0.0.1"), "", "is not known: ssh-ed25519 " + ssh.FingerprintSHA256(key.PublicKey())},
-		"of other hosts":       {bank.Host(t, key, year, "127.0.0.1"), "@cert-authority 10.* " + text(bank.PublicKey()), "is not known"},
+		"of another authority": {other.Host(t, key, year, "127.0.0.1"), trusted,
+			"it is signed by " + ssh.FingerprintSHA256(other.PublicKey()) + ", and the known authorities are ssh-ed25519 " + ssh.FingerprintSHA256(bank.PublicKey())},
+		"its key is known":  {other.Host(t, key, year, "127.0.0.1"), trusted + "\n" + known(key), ""},
+		"critical option":   {critical(t, bank, key), trusted, "unsupported critical option"},
+		"no certificate":    {key, trusted, "is not known: ssh-ed25519 " + ssh.FingerprintSHA256(key.PublicKey())},
+		"revoked key":       {bank.Host(t, key, year, "127.0.0.1"), trusted + "\n@revoked * " + text(key.PublicKey()), "is revoked: ssh-ed25519 " + ssh.FingerprintSHA256(key.PublicKey())},
+		"revoked authority": {bank.Host(t, key, year, "127.0.0.1"), trusted + "\n@revoked * " + text(bank.PublicKey()), "is revoked: ssh-ed25519 " + ssh.FingerprintSHA256(bank.PublicKey())},
+		"no authority":      {bank.Host(t, key, year, "127.0.0.1"), "", "is not known: ssh-ed25519 " + ssh.FingerprintSHA256(key.PublicKey())},
+		"of other hosts":    {bank.Host(t, key, year, "127.0.0.1"), "@cert-authority 10.* " + text(bank.PublicKey()), "is not known"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			account := &sshtest.Account{Password: "hunter2"}

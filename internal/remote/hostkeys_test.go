@@ -28,11 +28,12 @@ func TestListedKeys(t *testing.T) {
 	line := func(k ssh.Signer) string { return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(k.PublicKey()))) }
 	scan := "# 127.0.0.1:22 SSH-2.0-OpenSSH_9.9\n[127.0.0.1]:" + portOf(s) + " "
 	for name, tc := range map[string]struct{ text, want string }{
-		"a fingerprint":          {"node2 " + ssh.FingerprintSHA256(first.PublicKey()), ""},
-		"by address":             {"127.0.0.1 " + ssh.FingerprintSHA256(first.PublicKey()), ""},
-		"of the second":          {"node2 " + ssh.FingerprintSHA256(second.PublicKey()) + " of the server team", ""},
-		"ssh-keyscan":            {scan + line(other) + "\n" + scan + line(second), ""},
-		"another one":            {"node2 " + ssh.FingerprintSHA256(other.PublicKey()), "is not the known one: it shows ssh-ed25519 " + ssh.FingerprintSHA256(first.PublicKey()) + ", known is " + ssh.FingerprintSHA256(other.PublicKey()) + " (FILE:1)"},
+		"a fingerprint": {"node2 " + ssh.FingerprintSHA256(first.PublicKey()), ""},
+		"by address":    {"127.0.0.1 " + ssh.FingerprintSHA256(first.PublicKey()), ""},
+		"of the second": {"node2 " + ssh.FingerprintSHA256(second.PublicKey()) + " of the server team", ""},
+		"ssh-keyscan":   {scan + line(other) + "\n" + scan + line(second), ""},
+		"another one": {"node2 " + ssh.FingerprintSHA256(other.PublicKey()),
+			"is not the known one: it shows ssh-ed25519 " + ssh.FingerprintSHA256(first.PublicKey()) + ", known is " + ssh.FingerprintSHA256(other.PublicKey()) + " (FILE:1)"},
 		"another, ssh-keyscan":   {scan + line(other), "(FILE:2)"},
 		"another host":           {"node9 " + ssh.FingerprintSHA256(first.PublicKey()), "is not known"},
 		"several hosts":          {"node1,node2 " + line(first), ""},

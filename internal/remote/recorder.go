@@ -17,17 +17,27 @@ type recorded struct {
 	stdout, stderr bytes.Buffer
 }
 
-// maxSeen is more than the texts before a command, and the script.
-const maxSeen = 16 << 10
+const (
+	maxSeen   = 16 << 10 // more than the texts before a command, and the script
+	afterMark = 256      // the mark of the other stream follows within these bytes
+)
 
-type firstBytes struct{ *bytes.Buffer }
+// firstBytes keeps the beginning of a stream, until the mark.
+type firstBytes struct {
+	buf    *bytes.Buffer // not embedded: its WriteString has no limit
+	max    int
+	marked bool
+}
 
-func (f firstBytes) Write(p []byte) (int, error) {
-	_, _ = f.Buffer.Write(p[:min(len(p), max(0, maxSeen-f.Len()))])
+func (f *firstBytes) Write(p []byte) (int, error) {
+	_, _ = f.buf.Write(p[:min(len(p), max(0, f.max-f.buf.Len()))])
+	if !f.marked && (bytes.Contains(f.buf.Bytes(), []byte(outputMark)) || bytes.Contains(f.buf.Bytes(), []byte(leaderMark))) {
+		f.marked, f.max = true, f.buf.Len()+afterMark
+	}
 	return len(p), nil
 }
 
-func (*recorded) on(stream *bytes.Buffer) io.Writer { return firstBytes{stream} }
+func (*recorded) on(stream *bytes.Buffer) io.Writer { return &firstBytes{buf: stream, max: maxSeen} }
 
 // scriptHead is the beginning of the script that goes through stdin.
 const scriptHead = `n=$(printf`
