@@ -22,6 +22,8 @@ type jump struct {
 	mu       sync.Mutex
 	clients  []*Client
 	password string // that the jump host accepted
+	silent   int    // logins since then that ended without an answer to the password
+	dropped  bool   // the password goes there no more
 	failed   time.Time
 	err      error // of the last login
 }
@@ -64,7 +66,7 @@ func (d *Dialer) EnterJump(ctx context.Context, h Host, password string) (byPass
 		return false, err
 	}
 	if c.ByPassword {
-		j.password = password
+		j.password, j.dropped = password, false
 	}
 	j.add(c)
 	return c.ByPassword, nil
@@ -120,7 +122,7 @@ func (d *Dialer) connectThrough(ctx context.Context, h Host) (net.Conn, error) {
 		}
 		tried = len(open)
 		if err := d.another(ctx, j, tried); err != nil {
-			return nil, &JumpError{Host: h, Jump: *h.Via, Err: err, login: true}
+			return nil, &JumpError{Host: h, Jump: *h.Via, Err: err, login: true, final: final(err) || j.isDropped()}
 		}
 	}
 }
@@ -146,16 +148,39 @@ func (d *Dialer) another(ctx context.Context, j *jump, have int) error {
 	}
 	c, err := d.Dial(ctx, j.host, j.password)
 	if err == nil {
+		j.silent = 0
 		j.add(c)
 		return nil
 	}
 	if ctx.Err() == nil {
 		j.err, j.failed = err, time.Now()
 	}
-	if refused, is := errors.AsType[*PasswordError](err); is && refused.Refused {
-		j.password = "" // it does not go there again
-	}
+	j.judge(err)
 	return err
+}
+
+// maxSilent is how often a jump host may end a login after the password: it may count the password as wrong, or boot.
+const maxSilent = 2
+
+// judge forgets a password that the jump host refuses.
+func (j *jump) judge(err error) {
+	refused, is := errors.AsType[*PasswordError](err)
+	_, ended := errors.AsType[*EndedError](err)
+	_, demands := errors.AsType[*DemandError](err)
+	if ended {
+		j.silent++
+	}
+	if is && refused.Refused || demands || j.silent >= maxSilent {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.dropped, j.password = j.dropped || j.password != "", ""
+	}
+}
+
+func (j *jump) isDropped() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.dropped
 }
 
 // Close ends the connections to jump hosts.
@@ -176,6 +201,7 @@ type JumpError struct {
 	Err        error
 
 	login   bool                  // the jump host did not let us in
+	final   bool                  // and will not
 	refused *ssh.OpenChannelError // the jump host did not open the connection; nil: another error
 }
 
@@ -206,10 +232,12 @@ func (e *JumpError) Hint() string {
 	return "on " + where + ", this must succeed: ssh " + e.Host.User + "@" + e.Host.Address
 }
 
-// Final reports whether another attempt cannot succeed: the jump host shows another key, or refuses the password.
-func (e *JumpError) Final() bool {
-	key, other := errors.AsType[*HostKeyError](e.Err)
-	password, refuses := errors.AsType[*PasswordError](e.Err)
-	_, demands := errors.AsType[*DemandError](e.Err)
+// Final reports whether another attempt cannot succeed: the jump host shows another key, or has refused its password.
+func (e *JumpError) Final() bool { return e.final }
+
+func final(err error) bool {
+	key, other := errors.AsType[*HostKeyError](err)
+	password, refuses := errors.AsType[*PasswordError](err)
+	_, demands := errors.AsType[*DemandError](err)
 	return other && !key.Unknown() || refuses && password.Refused || demands
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,5 +264,39 @@ func TestRefusedByJumpHost(t *testing.T) {
 	}
 	if tried := account.Tried(); len(tried) != 1 {
 		t.Errorf("the jump host got %q", tried)
+	}
+}
+
+// TestJumpHostHangsUp: a jump host that ends each login after the password gets it twice, and then no more.
+func TestJumpHostHangsUp(t *testing.T) {
+	servers := serving(t, 1)
+	var given atomic.Int32
+	var booting atomic.Pointer[sshtest.Server]
+	d, bastion, hosts := behind(t, func(c *ssh.ServerConfig) {
+		c.PasswordCallback = func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) {
+			given.Add(1)
+			if s := booting.Load(); s != nil {
+				s.Cut()
+			}
+			return nil, nil
+		}
+	}, servers...)
+	trust(t, d, hosts[0], servers[0])
+	if _, err := d.EnterJump(t.Context(), *hosts[0].Via, "hunter2"); err != nil {
+		t.Fatal(err)
+	}
+	booting.Store(bastion)
+	bastion.Cut()
+	j := d.jump(*hosts[0].Via)
+	for len(j.alive()) > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	var err error
+	for range 5 {
+		_, err = d.Dial(t.Context(), hosts[0], "")
+		j.failed = time.Time{} // without the pause
+	}
+	if no, is := errors.AsType[*JumpError](err); !is || !no.Final() || given.Load() != 3 {
+		t.Errorf("the jump host got %d passwords: %v", given.Load(), err)
 	}
 }
