@@ -131,7 +131,7 @@ func (g *group) agree(ctx context.Context, console ui.Console, a account, member
 	var names []string
 	var asking []*Member
 	for _, m := range members {
-		if kind, is := asksFor(m.Err); is && kind == a.kind && m.host.User == a.user && !m.over && m != g.first && g.password(m) == undecided {
+		if kind, is := asksFor(m.Err); is && kind == a.kind && m.account(kind) == a && !m.over && m != g.first && g.password(m) == undecided {
 			names, asking = append(names, m.Node.Name), append(asking, m)
 		}
 	}

@@ -4,17 +4,14 @@ package fleet
 import (
 	"context"
 	"errors"
-	"os"
-	"os/user"
-	"path/filepath"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/fleet/passwords"
 	"airgap.dev/airgap/cluster/site"
@@ -34,7 +31,10 @@ type Fleet struct {
 	skip    []string // preflight checks
 	only    []string // preflight checks of --only; nil: all
 	dialer  *remote.Dialer
+	access  *access.Access
+	note    string // the settings of airgap.yaml that a file of the site replaces
 	Members []*Member
+	jumps   jumpHosts
 	// measured is the network before the installation; nil if it was not measured.
 	measured *netprobe.Matrix
 	// An interrupted upgrade or rollback may have left airgap running on a host, so these commands wait for it.
@@ -64,6 +64,7 @@ type Member struct {
 	login, sudo credential
 	wrong       int  // passwords that it refused
 	over        bool // the login succeeded, or was given up
+	confirmed   bool // the user confirmed its host key, and it was not tried since
 
 	activity atomic.Pointer[activity] // nil if it does nothing
 	long     *longRun                 // its last long command, if the result is not known
@@ -83,11 +84,14 @@ type Options struct {
 // Connect logs in on the other hosts. It returns nil if airgap does not use SSH: airgap.yaml has no section ssh or
 // no other host, or the user gave --no-ssh.
 func Connect(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
-	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 || o.NoSSH {
+	if o.NoSSH || !access.Used(ctx, s.Config) {
 		return nil, nil
 	}
-	f, err := New(s, b, o)
+	f, err := New(ctx, s, b, o)
 	if err == nil {
+		if f.note != "" {
+			o.Console.Progress().Say("%s", f.note)
+		}
 		err = f.Connect(ctx)
 		if o.Partial && ctx.Err() == nil && f.loggedIn() {
 			err = nil
@@ -105,30 +109,35 @@ func (f *Fleet) loggedIn() bool {
 }
 
 // New returns the other hosts without connecting to them.
-func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
-	c, h := s.Config, homes()
+func New(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
+	c, note, err := access.Apply(ctx, s.Config, s.Nodes)
+	if err != nil {
+		return &Fleet{}, err
+	}
+	s = s.Reaching(c)
 	policy, others, err := newPolicy(s, o.Choice)
 	if err != nil {
 		return &Fleet{}, err
 	}
-	source, err := passwords.Open(expand(c.SSH.PasswordFile, h), c.SSH.PasswordCommand, nodeNames(s.Nodes))
+	a, err := access.Open(c)
 	if err != nil {
 		return &Fleet{}, err
 	}
-	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), lateAgain: lateAgain, Policy: policy, tolerant: o.Tolerant, dialer: &remote.Dialer{
-		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
-		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: site.KnownHostsFile},
-	}}
-	for _, home := range h {
-		f.dialer.Keys.Defaults = append(f.dialer.Keys.Defaults, remote.DefaultKeys(home)...)
-		f.dialer.Known.Files = append(f.dialer.Known.Files, filepath.Join(home, ".ssh/known_hosts"))
+	logins, err := a.Logins(others)
+	if err != nil {
+		return &Fleet{}, err
 	}
-	for _, file := range c.SSH.KnownHosts {
-		f.dialer.Known.Files = append(f.dialer.Known.Files, expand(file, h))
+	source, err := passwords.Open(a.Expand(c.SSH.PasswordFile), c.SSH.PasswordCommand, append(nodeNames(s.Nodes), access.JumpNames(logins)...))
+	if err != nil {
+		return &Fleet{}, err
 	}
-	policy.fleet = f
-	for _, n := range others {
-		if _, err := f.add(n); err != nil {
+	f := &Fleet{
+		console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), lateAgain: lateAgain,
+		Policy: policy, tolerant: o.Tolerant, access: a, note: note, dialer: a.Dialer,
+	}
+	policy.fleet, f.dialer.Doing = f, noteWaits(f)
+	for i, n := range others {
+		if _, err := f.add(n, logins[i]); err != nil {
 			return f, err
 		}
 	}
@@ -145,15 +154,15 @@ func nodeNames(nodes []config.Node) []string {
 }
 
 // add adds a host and opens its log.
-func (f *Fleet) add(n config.Node) (*Member, error) {
+func (f *Fleet) add(n config.Node, l access.Login) (*Member, error) {
 	log, err := openLog(n.Name)
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{Node: n, host: f.site.Config.Remote(n), log: log}
-	m.host.IdentityFile = expand(m.host.IdentityFile, homes())
+	m := &Member{Node: n, host: l.Host, log: log}
 	f.Members = append(f.Members, m)
-	return m, nil
+	m.noteSettings(append(l.Notes, f.note)...)
+	return m, f.jumps.add(l.Via)
 }
 
 // MemberFor returns the host of a node. It adds the host if necessary.
@@ -163,7 +172,11 @@ func (f *Fleet) MemberFor(n config.Node) (*Member, error) {
 			return m, nil
 		}
 	}
-	return f.add(n)
+	l, err := f.access.Login(n)
+	if err != nil {
+		return nil, err
+	}
+	return f.add(n, l)
 }
 
 // Close closes the connections and logs. f can be nil.
@@ -172,9 +185,12 @@ func (f *Fleet) Close() error {
 		return nil
 	}
 	var errs []error
-	for _, m := range f.Members {
+	for _, m := range slices.Concat(f.Members, f.jumps) {
 		m.hangUp()
 		errs = append(errs, m.log.Close())
+	}
+	if f.dialer != nil {
+		f.dialer.Close()
 	}
 	return errors.Join(errs...)
 }
@@ -224,41 +240,5 @@ func (f *Fleet) Problems(ctx context.Context, what, next string) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return advice.Add(errors.New(problems(all, len(f.Members), what)), "%s", next)
-}
-
-func problem(name string, err error) string {
-	text := "  " + name + ": " + err.Error()
-	if next := advice.Of(err); next != "" {
-		text += "\nhint: " + next
-	}
-	return strings.ReplaceAll(text, "\n", "\n    ")
-}
-
-// homes returns the home directories with SSH keys and known hosts: those of the user that ran sudo, and of root.
-func homes() []string {
-	var all []string
-	if name := os.Getenv("SUDO_USER"); name != "" && name != "root" {
-		if u, err := user.Lookup(name); err == nil {
-			all = append(all, u.HomeDir)
-		}
-	}
-	if u, err := user.Current(); err == nil {
-		all = append(all, u.HomeDir)
-	}
-	return all
-}
-
-// expand replaces ~ with the first home directory that has the file, or else with the first home directory.
-func expand(file string, homes []string) string {
-	rest, inHome := strings.CutPrefix(file, "~/")
-	if !inHome || len(homes) == 0 {
-		return file
-	}
-	for _, home := range homes {
-		if path := filepath.Join(home, rest); site.Exists(path) {
-			return path
-		}
-	}
-	return filepath.Join(homes[0], rest)
+	return advice.Add(errors.New(problems(all, len(f.Members), what, f.jumps.problems(f.Members)...)), "%s", next)
 }

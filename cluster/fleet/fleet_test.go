@@ -51,7 +51,7 @@ func fleetOf(t *testing.T, tty *uitest.Terminal, servers ...*sshtest.Server) *Fl
 	return f
 }
 
-// TestFleetAsksOnce: the user confirms three host keys, types one password for two hosts and another for the third,
+// TestFleetAsksOnce: the user confirms a list of three host keys, types one password for two hosts and another for the third,
 // and one sudo password.
 func TestFleetAsksOnce(t *testing.T) {
 	tty := uitest.New(t)
@@ -62,9 +62,8 @@ func TestFleetAsksOnce(t *testing.T) {
 		servers = append(servers, s)
 	}
 	f := fleetOf(t, tty, servers...)
-	const yes = "Type yes if it is the same: "
 	tty.Types(t,
-		[2]string{yes, "yes\n"}, [2]string{yes, "yes\n"}, [2]string{yes, "yes\n"},
+		[2]string{"The host keys of 3 hosts are not known:", ""}, [2]string{"  node4 (ops@127.0.0.1:", ""}, [2]string{"Type yes if all of them are the same: ", "yes\n"},
 		[2]string{"Password of ops on node2 (not shown): ", "same\n"},
 		[2]string{"node2 accepted the password of ops. 2 other hosts of this user also require one: node3, node4.", ""},
 		[2]string{agreed, "yes\n"},
@@ -181,18 +180,6 @@ func TestReadResultBehindAGreeting(t *testing.T) {
 		m = join.Membership{}
 		if err := readResult([]byte(text), &m); (err == nil) != want || m.Joined != want {
 			t.Errorf("%q: %+v, %v", text, m, err)
-		}
-	}
-}
-
-func TestExpandFindsTheHomeThatHasIt(t *testing.T) {
-	admin, root := t.TempDir(), t.TempDir()
-	if err := os.WriteFile(filepath.Join(root, "key"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for file, want := range map[string]string{"~/key": root + "/key", "~/none": admin + "/none", "/abs": "/abs", "": ""} {
-		if got := expand(file, []string{admin, root}); got != want {
-			t.Errorf("expand(%q) = %q, want %q", file, got, want)
 		}
 	}
 }

@@ -138,7 +138,12 @@ func newGuesses() *guesses {
 	return &guesses{values: map[value]*outcome{}, origins: map[originOf]*outcome{}, groups: map[account]*group{}, late: map[value]int{}}
 }
 
-func (m *Member) account(kind passwords.Kind) account { return account{m.host.User, kind} }
+// account returns the account of a login. PSM for SSH has a user for each host: USER@TARGETUSER@TARGET. They are one
+// account, as is a user with a domain behind it.
+func (m *Member) account(kind passwords.Kind) account {
+	user, _, _ := strings.Cut(m.host.User, "@")
+	return account{user, kind}
+}
 
 func (m *Member) credential(kind passwords.Kind) *credential {
 	if kind == passwords.Sudo {

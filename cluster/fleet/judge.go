@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/measure"
@@ -40,7 +41,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 		return nil, err
 	}
 	s = s.With(site.Given{Required: t.Required})
-	if s.Config.SSH == nil || len(s.Config.Nodes) == 1 {
+	if !access.Used(ctx, s.Config) {
 		return nil, advice.Add(errors.New("check all hosts: airgap.yaml has no section ssh, or no other host"),
 			"run airgap preflight DIR --output json >REPORT on each host; for the network between them, see airgap netprobe --help")
 	}

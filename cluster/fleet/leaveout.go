@@ -206,12 +206,13 @@ type IncompleteError struct {
 // Error has the failure of each host with its hint.
 func (e *IncompleteError) Error() string {
 	lines := []string{fmt.Sprintf("%d of %s left out, after a failure", len(e.Left), ui.Count(e.Others, "other host"))}
+	said := map[string]bool{}
 	for _, l := range e.Left {
 		err := l.err
 		if err == nil {
 			err = errors.New(l.Why)
 		}
-		lines = append(lines, problem(l.Node, err))
+		lines = append(lines, problem(l.Node, err, said))
 	}
 	return strings.Join(lines, "\n")
 }

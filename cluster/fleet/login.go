@@ -10,22 +10,35 @@ import (
 	"airgap.dev/airgap/cluster/fleet/passwords"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/ui"
 )
 
-// Connect logs in on every other host and becomes root there. It asks the user between the attempts, one question
-// at a time, so that no server waits for an answer. It reports the problems of all hosts in one error.
+// Connect logs in on every other host and becomes root there, behind the jump hosts. It asks the user between the
+// attempts, one question at a time, so that no server waits for an answer. It reports the problems of all hosts in one
+// error.
 func (f *Fleet) Connect(ctx context.Context) error {
-	try, waiting := slices.Clone(f.Members), slices.Clone(f.Members)
+	if err := f.jumps.enter(ctx, f); err != nil {
+		return err
+	}
+	if err := f.enterAll(ctx, "Log in on the other hosts", f.jumps.reachable(f.Members), f.enter); err != nil {
+		return err
+	}
+	f.Policy.nameNotReady(ctx)
+	return listKeys(f, f.Policy.GoOn(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host"))
+}
+
+// enterAll logs in on hosts, and asks the user for missing answers, until each host is done.
+func (f *Fleet) enterAll(ctx context.Context, title string, members []*Member, enter func(context.Context, *Member) error) error {
+	try, waiting := slices.Clone(members), slices.Clone(members)
 	for len(try) > 0 && ctx.Err() == nil {
-		f.eachShown(ctx, f.console.Progress(), "Log in on the other hosts", try, f.enter)
+		f.eachShown(ctx, f.console.Progress(), title, try, enter)
 		f.console.EndProgress()
 		var err error
 		if try, waiting, err = f.answerAll(ctx, waiting); err != nil {
 			return err
 		}
 	}
-	f.Policy.nameNotReady(ctx)
-	return f.Policy.GoOn(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host")
+	return nil
 }
 
 // next is the treatment of a host after a failed login.
@@ -42,6 +55,9 @@ const (
 func (f *Fleet) answerAll(ctx context.Context, members []*Member) (try, waiting []*Member, err error) {
 	f.guesses.newRound()
 	if err := seek(ctx, f, members); err != nil {
+		return nil, nil, err
+	}
+	if err := vouch(ctx, f.console, f.dialer.Known, members); err != nil {
 		return nil, nil, err
 	}
 	for len(try) == 0 && len(members) > 0 {
@@ -71,6 +87,7 @@ func (f *Fleet) answerAll(ctx context.Context, members []*Member) (try, waiting 
 
 // enter connects to the host if there is no connection, and becomes root.
 func (f *Fleet) enter(ctx context.Context, m *Member) error {
+	m.confirmed = false
 	if m.client == nil {
 		if f.guesses.revoked(m, passwords.Login) {
 			return &remote.PasswordError{Host: m.host}
@@ -130,16 +147,17 @@ func refusesPassword(err error) bool {
 // refusesLogin reports whether another attempt cannot succeed: the password is wrong, has expired or is valid once.
 func refusesLogin(err error) bool {
 	_, demands := errors.AsType[*remote.DemandError](err)
-	return demands || refusesPassword(err)
+	jump, is := errors.AsType[*remote.JumpError](err)
+	return demands || refusesPassword(err) || is && jump.Final()
 }
 
 // answer finds the missing password, passphrase or confirmation of a host.
 func (f *Fleet) answer(ctx context.Context, m *Member) (next, error) {
 	if key, is := errors.AsType[*remote.HostKeyError](m.Err); is && key.Unknown() {
-		return again(f.vouch(ctx, m, key))
+		return again(m.confirmed, nil)
 	}
 	if locked, is := errors.AsType[*remote.PassphraseError](m.Err); is {
-		return again(f.unlock(ctx, locked.File))
+		return again(unlock(ctx, f.console, f.dialer.Keys, locked.File))
 	}
 	if kind, is := asksFor(m.Err); is {
 		return f.choose(ctx, m, kind)
@@ -163,41 +181,28 @@ func again(yes bool, err error) (next, error) {
 	return giveUp, err
 }
 
-// vouch asks the user to confirm an unknown host key, and saves it.
-func (f *Fleet) vouch(ctx context.Context, m *Member, key *remote.HostKeyError) (bool, error) {
-	if !f.console.Attended() {
-		return false, nil
-	}
-	f.console.Tell(fmt.Sprintf("The host key of %s is not known: %s\nOn that host, ssh-keygen -lf /etc/ssh/ssh_host_*_key.pub prints its host keys.", m.host, key.Shown()))
-	answer, err := f.console.Ask(ctx, "Type yes if it is the same: ", false)
-	if err != nil || strings.TrimSpace(answer) != "yes" {
-		return false, ctx.Err()
-	}
-	return true, f.dialer.Known.Add(m.host, key.Key)
-}
-
 // unlock asks up to three times for the passphrase of a key. After an empty one, airgap does not use the key. The
 // key may already be unlocked for another host.
-func (f *Fleet) unlock(ctx context.Context, file string) (bool, error) {
-	if f.dialer.Keys.Settled(file) {
+func unlock(ctx context.Context, console ui.Console, keys *remote.Keys, file string) (bool, error) {
+	if keys.Settled(file) {
 		return true, nil
 	}
-	if !f.console.Attended() {
+	if !console.Attended() {
 		return false, nil
 	}
 	for range 3 {
-		passphrase, err := f.console.Ask(ctx, "Passphrase of "+file+" (not shown; empty to skip this key): ", true)
+		passphrase, err := console.Ask(ctx, "Passphrase of "+file+" (not shown; empty to skip this key): ", true)
 		if err != nil {
 			return false, ctx.Err()
 		}
 		if passphrase = strings.TrimRight(passphrase, "\r\n"); passphrase == "" {
 			break
 		}
-		if f.dialer.Keys.Unlock(file, passphrase) == nil {
+		if keys.Unlock(file, passphrase) == nil {
 			return true, nil
 		}
-		f.console.Tell("Wrong passphrase.")
+		console.Tell("Wrong passphrase.")
 	}
-	f.dialer.Keys.GiveUp(file)
+	keys.GiveUp(file)
 	return true, nil
 }

@@ -38,7 +38,11 @@ type waits struct {
 
 // eachShown is Each, with a line on the screen.
 func (f *Fleet) eachShown(ctx context.Context, p ui.Progress, title string, members []*Member, do func(context.Context, *Member) error) {
-	shown(ctx, f, p, title, members, f.Members, do)
+	counted := f.Members
+	if len(members) > 0 && members[0].host.Jump {
+		counted = f.jumps
+	}
+	shown(ctx, f, p, title, members, counted, do)
 }
 
 // shown is eachShown, with a line that counts these hosts.

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
@@ -151,7 +152,7 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if err := errors.Join(pki.RefuseDuringCARotation(s.Machine.Machine, "install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
 		return nil, err
 	}
-	if s.Config.SSH == nil || o.NoSSH { // else install itself measures
+	if o.NoSSH || !access.Used(ctx, s.Config) { // else install itself measures
 		if s, err = hostcheck.ApplyMeasured(s, site.MeasuredFile); err != nil {
 			return nil, err
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -206,18 +205,40 @@ func siteFlows(c *config.Cluster, in netprobe.Language) []netprobe.Flow {
 	return flows
 }
 
-// sshFlows returns a flow for each port of sshd.
+// leg is a part of the way to sshd of a host. Jump hosts divide the way.
+type leg struct {
+	from string
+	port int
+}
+
+// sshFlows returns a flow for each port of sshd, also those of jump hosts and behind them.
 func sshFlows(c *config.Cluster, in netprobe.Language) []netprobe.Flow {
-	on := map[int][]string{}
-	for _, n := range c.Nodes {
-		if n.Name != c.Master().Name {
-			port := c.Remote(n).Port
-			on[port] = append(on[port], n.Name)
+	var legs []leg
+	to := map[leg][]string{}
+	add := func(from, host string, port int) {
+		l := leg{from, port}
+		if to[l] == nil {
+			legs = append(legs, l)
+		}
+		if !slices.Contains(to[l], host) {
+			to[l] = append(to[l], host)
 		}
 	}
+	for _, n := range c.Nodes {
+		if n.Name == c.Master().Name {
+			continue
+		}
+		from := c.Master().Name
+		for _, hop := range c.Jumps(n) {
+			add(from, hop.Host, cmp.Or(hop.Port, 22))
+			from = hop.Host
+		}
+		add(from, n.Name, c.Remote(n).Port)
+	}
+	slices.SortStableFunc(legs, func(a, b leg) int { return cmp.Compare(a.port, b.port) })
 	var flows []netprobe.Flow
-	for _, port := range slices.Sorted(maps.Keys(on)) {
-		flows = append(flows, netprobe.Flow{From: c.Master().Name, To: strings.Join(on[port], ", "), What: fmt.Sprintf("TCP %d", port), For: in.Say("SSH: the installation and all later changes")})
+	for _, l := range legs {
+		flows = append(flows, netprobe.Flow{From: l.from, To: strings.Join(to[l], ", "), What: fmt.Sprintf("TCP %d", l.port), For: in.Say("SSH: the installation and all later changes")})
 	}
 	return flows
 }

@@ -124,3 +124,16 @@ func TestPageLanguage(t *testing.T) {
 		}
 	}
 }
+
+// TestFlowsThroughJumpHosts: the page asks for the ways to the jump hosts and behind them, not for a direct way.
+func TestFlowsThroughJumpHosts(t *testing.T) {
+	text := strings.Replace(behindBalancer, "ssh: {identityFile", "ssh: {proxyJump: [guard@outer, 'inner.bank:2200'], identityFile", 1)
+	text = strings.Replace(text, "ssh: {port: 2222}", "ssh: {port: 2222, proxyJump: [none]}", 1)
+	var got []string
+	for _, f := range sshFlows(parse(t, text), netprobe.English) {
+		got = append(got, f.From+" "+f.To+" "+f.What)
+	}
+	if want := "cp1 outer TCP 22; inner.bank cp2, cp3, w1 TCP 22; outer inner.bank TCP 2200; cp1 w2 TCP 2222"; strings.Join(got, "; ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), want)
+	}
+}

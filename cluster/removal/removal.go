@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/journal"
@@ -186,10 +187,10 @@ func (t *target) order() int {
 // connect logs in to the other hosts. A failed login on a removed host is an error. The lists of other
 // hosts can be updated later.
 func (r *removal) connect(ctx context.Context) (err error) {
-	if r.site.Config.SSH == nil || r.options.NoSSH {
+	if r.options.NoSSH || !access.Used(ctx, r.site.Config) {
 		return nil
 	}
-	f, err := fleet.New(r.site, nil, fleet.Options{Console: r.options.Console, Skip: r.options.Skip})
+	f, err := fleet.New(ctx, r.site, nil, fleet.Options{Console: r.options.Console, Skip: r.options.Skip})
 	r.fleet = f
 	if err != nil {
 		return errors.Join(err, f.Close())

@@ -26,6 +26,7 @@ const (
 	LogDir       = "/var/log/airgap"
 	DnfLog       = LogDir + "/dnf.log"
 
+	SSHFile        = "/etc/airgap/ssh.yaml"      // of the site: SSH settings that replace those of airgap.yaml
 	KnownHostsFile = StateDir + "/known_hosts"   // SSH host keys that the operator confirmed
 	MeasuredFile   = StateDir + "/measured.json" // the encapsulation that airgap netprobe listen measured, until install uses it
 	OwedFile       = StateDir + "/owed.json"     // hosts that a command left out

@@ -63,7 +63,7 @@ func rootCommand(a *app) *cobra.Command {
 		verifyCommand(a), upgradeCommand(a), rollbackCommand(a), backupCommand(a), restoreCommand(a), certsCommand(a), removeCommand(a), resetCommand(a), statusCommand(a), supportBundleCommand(a),
 		complianceCommand(a), reportCommand(a), encryptionCommand(a), gpuCommand(a),
 		registryCommand(a), pushCommand(a), configCommand(a), schemaCommand(a), docsCommand(a), membershipCommand(a), nodeReportCommand(a), joinApproverCommand(a), releaseCommand(a), runUnitCommand())
-	return addCompletions(withFormats(root, asText))
+	return addCompletions(addSSHConfig(withFormats(root, asText)))
 }
 
 // commands returns all commands, for the manual pages, the completions and tests.

@@ -58,13 +58,13 @@ func refusedWithoutTerminal(ctx context.Context, e *Env, first lab.Machine) erro
 		"node3: the host key of node3 (ops@10.88.0.13:22)", "node4: the host key", "nothing was changed on any host")
 }
 
-// confirmKeys confirms the keys of all hosts.
+// confirmKeys confirms the keys of all hosts, which are one list.
 func confirmKeys() []answer {
-	var all []answer
+	all := []answer{{"The host keys of 3 hosts are not known:", ""}}
 	for _, name := range []string{"node2", "node3", "node4"} {
-		all = append(all, answer{"The host key of " + name, ""}, answer{"Type yes if it is the same: ", "yes\n"})
+		all = append(all, answer{"  " + name + " (", ""})
 	}
-	return all
+	return append(all, answer{"Type yes if all of them are the same: ", "yes\n"})
 }
 
 // typePassword answers a password prompt.

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -34,7 +35,7 @@ func TestParseFillsDefaults(t *testing.T) {
 	if got := c.Preflight.Checks["cpu-count"]["fail"]; got != "1" {
 		t.Errorf("preflight.checks.cpu-count.fail is %q, want 1", got)
 	}
-	if h := c.Remote(c.Nodes[1]); h != (remote.Host{Name: "w1", Address: "10.0.0.12", Port: 2222, User: "ops", IdentityFile: "~/.ssh/id_ed25519"}) {
+	if h := c.Remote(c.Nodes[1]); !reflect.DeepEqual(h, remote.Host{Name: "w1", Address: "10.0.0.12", Port: 2222, User: "ops", IdentityFile: "~/.ssh/id_ed25519"}) {
 		t.Errorf("w1 is reached as %+v", h)
 	}
 	if h := c.Remote(c.Nodes[0]); h.User != "root" || h.Port != 22 {

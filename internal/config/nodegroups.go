@@ -1,10 +1,10 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -82,14 +82,13 @@ func (n *Node) inherit(d NodeDefaults, from *origin, at *field.Path) {
 	if d.SSH == nil {
 		return
 	}
-	var merged remote.Override
+	var own remote.Override
 	if n.SSH == nil {
 		from.ssh = at.Child("ssh")
 	} else {
-		merged = *n.SSH
+		own = *n.SSH
 	}
-	merged.User, merged.Port, merged.IdentityFile = cmp.Or(merged.User, d.SSH.User), cmp.Or(merged.Port, d.SSH.Port), cmp.Or(merged.IdentityFile, d.SSH.IdentityFile)
-	n.SSH = &merged
+	n.SSH = own.Over(&remote.Override{User: d.SSH.User, Port: d.SSH.Port, IdentityFile: d.SSH.IdentityFile, ProxyJump: d.SSH.ProxyJump})
 }
 
 // Expand returns the nodes of an item with ranges, or the node itself. With problems it also returns
@@ -109,7 +108,9 @@ func (n Node) Expand(at *field.Path) ([]Node, field.ErrorList) {
 		ssh = *n.SSH
 	}
 	reached := make([]string, len(names))
-	if ssh.Address != "" {
+	if strings.Contains(ssh.User, "{") && !hostrange.Has(ssh.Address) { // the address of a gateway
+		reached = slices.Repeat([]string{ssh.Address}, len(names))
+	} else if ssh.Address != "" {
 		if reached, wrong = n.each(at.Child("ssh", "address"), ssh.Address, len(names)); wrong != nil {
 			return itself, field.ErrorList{wrong}
 		}

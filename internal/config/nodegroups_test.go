@@ -118,6 +118,8 @@ func TestEverySettingIsInherited(t *testing.T) {
 			f.SetString("x")
 		case reflect.Int:
 			f.SetInt(7)
+		case reflect.Slice:
+			f.Set(reflect.ValueOf([]string{"x"}))
 		default:
 			require.Fail(t, "no value for the field", value.Type().Field(i).Name)
 		}

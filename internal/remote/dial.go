@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"sync"
 	"time"
 
 	"golang.org/x/crypto/ssh"
@@ -19,12 +20,23 @@ type Dialer struct {
 	Timeout   time.Duration // for connecting and logging in; 20 s when 0
 	Keepalive time.Duration // between two signs of life; 5 s when 0
 	Answer    time.Duration // for the login shell and for sudo to run a command; 1 minute when 0
+	Pause     time.Duration // before the second attempt if sshd takes no login; 1 s when 0
+
+	Doing func(h Host, what string) // is called with the name of a wait that begins; nil: it is not called
+
+	mu    sync.Mutex
+	jumps map[string]*jump    // by ID
+	shown map[string][]string // the kind of key that a host with a fingerprint showed, by ID
 }
 
 // Dial connects and logs in, with the password if the host accepts no key; "" if
 // none is known yet. Its errors name the missing part: HostKeyError,
-// PassphraseError, PasswordError, LoginError.
+// PassphraseError, PasswordError, LoginError, JumpError.
 func (d *Dialer) Dial(ctx context.Context, h Host, password string) (*Client, error) {
+	return d.patiently(ctx, h, func() (*Client, error) { return d.dial(ctx, h, password) })
+}
+
+func (d *Dialer) dial(ctx context.Context, h Host, password string) (*Client, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(d.Timeout, 20*time.Second), errors.New("no answer in time"))
 	defer cancel()
 	kinds, err := d.kinds(h)
@@ -33,14 +45,18 @@ func (d *Dialer) Dial(ctx context.Context, h Host, password string) (*Client, er
 	}
 	var wrong error // of the key that it would rather show
 	for _, kind := range kinds {
-		client, err := d.login(ctx, &attempt{host: h, known: d.Known, password: password, said: tail{max: maxSaid}}, kind)
+		a := &attempt{host: h, known: d.Known, password: password, said: tail{max: maxSaid}}
+		client, err := d.login(ctx, a, kind)
+		if a.verified {
+			d.remember(h, kind)
+		}
 		if err == nil {
 			client.again = func(ctx context.Context) (*Client, error) { return d.Dial(ctx, h, password) }
 			return client, nil
 		}
 		_, other := errors.AsType[*HostKeyError](err)
 		if !other && !noSuchKey(err) {
-			return nil, err
+			return nil, d.explainMethods(ctx, a, kind, err)
 		}
 		// A fingerprint does not say which of a host's keys it belongs to: it
 		// may be the next one.
@@ -53,15 +69,32 @@ func (d *Dialer) Dial(ctx context.Context, h Host, password string) (*Client, er
 
 // kinds are the kinds of host key to ask for, one login after the other.
 func (d *Dialer) kinds(h Host) ([][]string, error) {
-	if h.HostKey == "" {
+	if h.HostKey == "" && !d.Known.lists(h) {
 		algorithms, err := d.Known.algorithms(h)
 		return [][]string{algorithms}, err
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	var each [][]string
+	if first := d.shown[h.ID()]; first != nil {
+		each = append(each, first)
+	}
 	for _, a := range preference {
-		each = append(each, []string{a})
+		if len(each) == 0 || a != each[0][0] {
+			each = append(each, []string{a})
+		}
 	}
 	return each, nil
+}
+
+// remember asks the host for this kind of key first from now on.
+func (d *Dialer) remember(h Host, kind []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shown == nil {
+		d.shown = map[string][]string{}
+	}
+	d.shown[h.ID()] = kind[:1]
 }
 
 func noSuchKey(err error) bool {
@@ -75,6 +108,9 @@ type attempt struct {
 	password string
 
 	hostKey  error  // problem of the host's key
+	verified bool   // the host showed a known key
+	kerberos bool   // only ask whether the host takes Kerberos
+	offers   bool   // it does
 	locked   string // the encrypted key that it would accept
 	asked    bool   // it asks for a password
 	given    bool   // and got this one
@@ -92,9 +128,9 @@ func (d *Dialer) login(ctx context.Context, a *attempt, hostKeys []string) (*Cli
 		return nil, err
 	}
 	defer end()
-	conn, err := new(net.Dialer).DialContext(ctx, "tcp", a.host.Addr())
+	conn, err := d.connect(ctx, a.host)
 	if err != nil {
-		return nil, unreachable(ctx, a.host, err)
+		return nil, err
 	}
 	// The handshake knows no context.
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
@@ -110,6 +146,18 @@ func (d *Dialer) login(ctx context.Context, a *attempt, hostKeys []string) (*Cli
 	return client, nil
 }
 
+// connect opens a connection to sshd of a host, through its jump host if it has one.
+func (d *Dialer) connect(ctx context.Context, h Host) (net.Conn, error) {
+	if h.Via != nil {
+		return d.connectThrough(ctx, h)
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", h.Addr())
+	if err != nil {
+		return nil, unreachable(ctx, h, err)
+	}
+	return conn, nil
+}
+
 func unreachable(ctx context.Context, h Host, err error) error {
 	return fmt.Errorf("connect to %s: %w", h, cmp.Or(context.Cause(ctx), err))
 }
@@ -120,19 +168,24 @@ func (a *attempt) config(keys []*offered, hostKeys []string) *ssh.ClientConfig {
 		signers[i] = k
 		a.offering = append(a.offering, k.String())
 	}
+	auth := []ssh.AuthMethod{
+		ssh.PublicKeys(signers...),
+		ssh.KeyboardInteractive(a.challenge), // first, as it says what it asks for
+		ssh.PasswordCallback(a.secret),
+	}
+	if a.kerberos {
+		auth = []ssh.AuthMethod{ssh.GSSAPIWithMICAuthMethod(noTicket{&a.offers}, a.host.Address)}
+	}
 	return &ssh.ClientConfig{
 		User:              a.host.User,
 		HostKeyAlgorithms: hostKeys,
 		HostKeyCallback: func(_ string, _ net.Addr, key ssh.PublicKey) error {
 			a.hostKey = a.known.check(a.host, key)
+			a.verified = a.hostKey == nil
 			return a.hostKey
 		},
 		BannerCallback: func(text string) error { a.hears(text); return nil },
-		Auth: []ssh.AuthMethod{
-			ssh.PublicKeys(signers...),
-			ssh.KeyboardInteractive(a.challenge), // first, as it says what it asks for
-			ssh.PasswordCallback(a.secret),
-		},
+		Auth:           auth,
 	}
 }
 
@@ -182,6 +235,8 @@ func (a *attempt) explain(ctx context.Context, err error) error {
 		return a.late(ctx, err)
 	case a.hostKey != nil:
 		return a.hostKey
+	case a.conn.turnedAway(err):
+		return &BusyError{Host: a.host, Said: a.conn.said(), Err: err}
 	case a.locked != "":
 		return &PassphraseError{a.host, a.locked}
 	case a.demand != "":

@@ -149,13 +149,24 @@ func (o *offered) String() string { return o.name + " (" + ssh.FingerprintSHA256
 // offer lists the keys to try on a host: the key in its configuration, else all. The
 // agent replaces a file if it has the same key; end closes its connection.
 func (k *Keys) offer(ctx context.Context, a *attempt) (all []*offered, end func(), err error) {
+	if a.kerberos {
+		return nil, func() {}, nil
+	}
 	held, end := k.agent(ctx, a)
 	files := k.Defaults
-	if a.host.IdentityFile != "" {
+	switch {
+	case a.host.IdentityFile != "":
 		files = []string{a.host.IdentityFile}
-	} else {
+	case len(a.host.Identities) > 0:
+		files = a.host.Identities
+	}
+	certs := k.certificates(a, files)
+	if a.host.IdentityFile == "" && !a.host.OnlyIdentities {
 		for _, s := range held {
-			all = append(all, &offered{Signer: s, public: s.PublicKey(), name: "a key of the agent", unsigned: a.notSigned(k.Socket)})
+			if a.valid(s.PublicKey(), "a certificate of the agent") {
+				all = append(all, certs.of(s.PublicKey(), s, a.notSigned(k.Socket))...)
+				all = append(all, &offered{Signer: s, public: s.PublicKey(), name: nameOf(s.PublicKey(), "a key of the agent"), unsigned: a.notSigned(k.Socket)})
+			}
 		}
 	}
 	for _, file := range files {
@@ -168,20 +179,40 @@ func (k *Keys) offer(ctx context.Context, a *attempt) (all []*offered, end func(
 		case err != nil:
 			a.offering = append(a.offering, err.Error())
 		case !key.unfit && !slices.ContainsFunc(all, func(o *offered) bool { return same(o.public, key.public) }):
-			all = append(all, k.from(key, held, a))
+			all = append(all, k.from(key, held, certs, a)...)
 		}
 	}
-	return all, end, nil
+	return onlyOnce(all), end, nil
 }
 
-func (k *Keys) from(key *fileKey, held []ssh.Signer, a *attempt) *offered {
+// onlyOnce leaves out what is offered before: sshd counts the keys that it refuses.
+func onlyOnce(all []*offered) (once []*offered) {
+	for _, o := range all {
+		if !slices.ContainsFunc(once, func(earlier *offered) bool { return same(earlier.public, o.public) }) {
+			once = append(once, o)
+		}
+	}
+	return once
+}
+
+// from returns the key of a file, behind its certificates.
+func (k *Keys) from(key *fileKey, held []ssh.Signer, certs userCerts, a *attempt) []*offered {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	o := &offered{Signer: key.signer, public: key.public, name: key.file, locked: func() { a.locked = key.file }}
 	if i := slices.IndexFunc(held, func(s ssh.Signer) bool { return same(s.PublicKey(), key.public) }); o.Signer == nil && i >= 0 {
 		o.Signer, o.unsigned = held[i], a.notSigned(k.Socket)
 	}
-	return o
+	all := certs.of(key.public, o.Signer, o.unsigned)
+	for _, c := range all {
+		c.locked = o.locked
+	}
+	for _, s := range held {
+		if cert := certificateOf(s.PublicKey()); cert != nil && same(cert.Key, key.public) && a.onlyFiles() && a.valid(cert, "a certificate of the agent") {
+			all = append(all, &offered{Signer: s, public: s.PublicKey(), name: nameOf(cert, "the agent"), unsigned: a.notSigned(k.Socket)})
+		}
+	}
+	return append(all, o)
 }
 
 func same(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Marshal()) }

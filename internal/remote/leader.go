@@ -39,7 +39,7 @@ func (o *opening) Write(p []byte) (int, error) {
 	if !whole {
 		return len(p), nil
 	}
-	o.value = string(line[len(o.mark):])
+	o.value = strings.TrimSpace(string(line[len(o.mark):])) // a session recorder may add a CR
 	close(o.begun)
 	_, err := o.after.Write(more)
 	return len(p), err

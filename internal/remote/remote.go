@@ -24,12 +24,36 @@ type Host struct {
 	Address      string // name or IP
 	Port         int
 	User         string
-	IdentityFile string // private key; "" tries the agent's and the user's own
+	IdentityFile string // private key, which must exist; "" tries those below
 	HostKey      string // "SHA256:…" as ssh-keygen -l prints it; "" asks the known-hosts files
+
+	Identities     []string // private keys in place of the user's own ones; missing ones are fine
+	OnlyIdentities bool     // the other keys of the agent are not offered
+	Certificates   []string // files with user certificates, in addition to those beside the keys
+	KeyAlias       string   // the name in the known-hosts files; "": Address, or Name
+	KnownHosts     []string // known-hosts files of this host, in addition to those of all hosts
+
+	Via  *Host // the jump host in front of this host; nil: none
+	Jump bool  // this is a jump host
 }
 
 // Addr is HOST:PORT.
 func (h Host) Addr() string { return net.JoinHostPort(h.Address, strconv.Itoa(h.Port)) }
 
 // String is the host for messages: node2 (ops@10.0.0.12:22).
-func (h Host) String() string { return h.Name + " (" + h.User + "@" + h.Addr() + ")" }
+func (h Host) String() string {
+	text := h.Name + " (" + h.User + "@" + h.Addr() + ")"
+	if h.Jump {
+		return "jump host " + text
+	}
+	return text
+}
+
+// ID is the login and the way to it. Hosts with the same ID share a connection if they are jump hosts.
+func (h Host) ID() string {
+	id := h.User + "@" + h.Addr()
+	if h.Via != nil {
+		id += " via " + h.Via.ID()
+	}
+	return id
+}

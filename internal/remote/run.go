@@ -50,7 +50,8 @@ func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
 	told := io.MultiWriter(stderr, tail)
 	output := &opening{mark: outputMark, before: noise, after: stdout, begun: make(chan struct{})}
 	leader := &opening{mark: leaderMark, before: told, after: told, begun: make(chan struct{})}
-	session.Stdout, session.Stderr = output, leader
+	seen := &recorded{}
+	session.Stdout, session.Stderr = io.MultiWriter(seen.on(&seen.stdout), output), io.MultiWriter(seen.on(&seen.stderr), leader)
 	fed, err := feed(session, as.stdin(cmd))
 	if err != nil {
 		return c.lost(ctx, cmd, err)
@@ -70,6 +71,9 @@ func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
 		return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, ctx.Err())
 	}
 	exit, is := errors.AsType[*ssh.ExitError](err)
+	if why := seen.problem(as); why != "" && (err == nil || is) {
+		return &RecorderError{Host: c.Host, why: why}
+	}
 	if (err == nil || is) && !leader.found() {
 		leader.flush()
 		output.flush()

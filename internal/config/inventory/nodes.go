@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -91,7 +92,7 @@ func (r *reader) node(e entry) (n config.Node, is bool) {
 		}
 		ssh.Port = number
 	}
-	if ssh != (remote.Override{}) {
+	if !reflect.ValueOf(ssh).IsZero() {
 		n.SSH = &ssh
 	}
 	return n, true

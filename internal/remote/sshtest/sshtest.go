@@ -40,13 +40,20 @@ type Server struct {
 	Shell string
 	// Greeting is the text that the shell's own files print to stdout and stderr before the command.
 	Greeting string
+	// Recorder stands in front of the shell.
+	Recorder Recorder
+	// Jump makes it a jump host; nil: it forwards nothing.
+	Jump *Jump
 
 	bin    string
 	config *ssh.ServerConfig
+	keys   []ssh.Signer
 
 	mu    sync.Mutex
 	lines []string   // the commands it was asked to run
 	conns []net.Conn // to be cut
+	away  int        // connections that get away in place of a version
+	text  string
 }
 
 // NewKey makes an Ed25519 key.
@@ -107,7 +114,7 @@ func Serve(t *testing.T, setup func(*ssh.ServerConfig), keys ...ssh.Signer) *Ser
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Server{Addr: l.Addr().String(), bin: t.TempDir(), config: &ssh.ServerConfig{}}
+	s := &Server{Addr: l.Addr().String(), bin: t.TempDir(), config: &ssh.ServerConfig{}, keys: keys}
 	setup(s.config)
 	s.Program(t, "env", strings.ReplaceAll(env, "%BIN%", s.bin))
 	for _, k := range keys {
@@ -122,13 +129,23 @@ func Serve(t *testing.T, setup func(*ssh.ServerConfig), keys ...ssh.Signer) *Ser
 			}
 			s.mu.Lock()
 			s.conns = append(s.conns, conn)
+			away, text := s.away > 0, s.text
+			s.away--
 			s.mu.Unlock()
+			if away {
+				_, _ = io.WriteString(conn, text)
+				conn.Close()
+				continue
+			}
 			serving.Go(func() { s.talk(conn) })
 		}
 	})
 	t.Cleanup(func() { l.Close(); s.Cut(); serving.Wait() })
 	return s
 }
+
+// HostKey is the first key that it shows.
+func (s *Server) HostKey() ssh.PublicKey { return s.keys[0].PublicKey() }
 
 // Cut ends all connections, as a power cut of a host nearby does.
 func (s *Server) Cut() {
@@ -137,6 +154,20 @@ func (s *Server) Cut() {
 	for _, c := range s.conns {
 		c.Close()
 	}
+}
+
+// TurnAway ends the next connections with a text in place of sshd's version, as MaxStartups and penalties do.
+func (s *Server) TurnAway(connections int, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away, s.text = connections, text
+}
+
+// Connections is how many connections came.
+func (s *Server) Connections() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.conns)
 }
 
 // Port is the TCP port on 127.0.0.1.
@@ -174,8 +205,15 @@ func (s *Server) talk(conn net.Conn) {
 		return
 	}
 	go ssh.DiscardRequests(requests)
-	var open atomic.Int32
+	var open, forwarded atomic.Int32
 	for c := range channels {
+		if c.ChannelType() == "direct-tcpip" {
+			go func() {
+				s.Jump.forward(c, int(forwarded.Add(1)))
+				forwarded.Add(-1)
+			}()
+			continue
+		}
 		if open.Add(1) > s.MaxSessions && s.MaxSessions != 0 {
 			open.Add(-1)
 			_ = c.Reject(ssh.ConnectionFailed, "open failed") // as OpenSSH does
@@ -220,7 +258,8 @@ func (s *Server) exec(channel ssh.Channel, line string) int {
 	}
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), "PATH="+s.bin+":"+os.Getenv("PATH"))
-	cmd.Stdout, cmd.Stderr = channel, channel.Stderr()
+	var input io.Reader
+	input, cmd.Stdout, cmd.Stderr = s.Recorder.streams(channel, channel, channel.Stderr())
 	cmd.WaitDelay = time.Second
 	stdin, err := cmd.StdinPipe()
 	if err != nil || cmd.Start() != nil {
@@ -229,7 +268,7 @@ func (s *Server) exec(channel ssh.Channel, line string) int {
 	go func() {
 		buf := make([]byte, 32<<10)
 		for {
-			n, err := channel.Read(buf)
+			n, err := input.Read(buf)
 			if _, broken := stdin.Write(buf[:n]); err != nil || broken != nil {
 				stdin.Close()
 				return
