@@ -65,7 +65,7 @@ func (c *connection) end() error {
 	return err
 }
 
-// Seen ends the unit of a command, because the client of this run has the result. name is that of the command.
+// Seen ends the unit of a command, because the client of this run has the result.
 func Seen(name, run string) error { return seen(host.Machine{Host: host.Local{}}, name, run) }
 
 func seen(m host.Machine, name, run string) error {

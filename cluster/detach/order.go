@@ -18,7 +18,7 @@ const OrderVariable = "AIRGAP_RUN"
 
 // Order has the command run in a unit, without a terminal.
 type Order struct {
-	Run   string // number that nobody else knows; a client with the same number gets the same run
+	Run   string // a random number; a client with the same number gets the same run
 	Input int    // bytes of standard input: a lost connection also looks like its end
 }
 

@@ -122,14 +122,14 @@ func (u *unattended) beginRun(ctx context.Context, conn *connection, c Command) 
 	return u.watch(conn, false)
 }
 
-// environment is that of the command: it runs in the unit, for the user of this session.
+// environment is for the command in the unit, which runs for the user of this session.
 func (u *unattended) environment() []string {
 	all := slices.DeleteFunc(os.Environ(), func(one string) bool { return strings.HasPrefix(one, OrderVariable+"=") })
 	return append(all, host.OperatorVariable+"="+host.Operator())
 }
 
-// attachRun shows a run that an earlier client started. other means that it is another command, or an earlier one: then
-// only its messages are shown, and it is removed.
+// attachRun shows a run that an earlier client started. Of another command or an earlier
+// result (other), it shows only the messages, and removes it.
 func (u *unattended) attachRun(conn *connection, other bool) (Outcome, error) {
 	f, err := encoded(attachFrame, u.streams.size())
 	if err == nil {
