@@ -16,13 +16,19 @@ import (
 // same error are together. Those behind a jump host that failed are in its lines.
 func problems(failed []*Member, of int, what string, jumps ...string) string {
 	var all []alike.Said
+	hinted := map[string]string{} // by hint: the first error with it. Other errors do not repeat it.
 	for _, m := range failed {
 		if _, behind := errors.AsType[*behindError](m.Err); behind {
 			continue
 		}
 		text := m.Err.Error()
 		if next := advice.Of(m.Err); next != "" {
-			text += "\nhint: " + next
+			if _, is := hinted[next]; !is {
+				hinted[next] = text
+			}
+			if hinted[next] == text {
+				text += "\nhint: " + next
+			}
 		}
 		all = append(all, alike.Said{Host: m.Node.Name, Address: cmp.Or(m.host.Address, m.Node.Address), Text: text})
 	}
