@@ -75,7 +75,7 @@ func enterJump(ctx context.Context, f *Fleet, j *Member) error {
 type behindError struct{ jump *Member }
 
 func (e *behindError) Error() string {
-	return fmt.Sprintf("not tried: the login on its %s failed", e.jump.Node.Name)
+	return fmt.Sprintf("not tried: the login on its %s failed: %v", e.jump.Node.Name, e.jump.Err)
 }
 
 // failed returns the jump host on the way that let nobody in; nil if there is none.

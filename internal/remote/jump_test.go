@@ -22,6 +22,7 @@ func behind(t *testing.T, jumpSetup func(*ssh.ServerConfig), servers ...*sshtest
 	bastion := sshtest.Serve(t, jumpSetup, key)
 	bastion.Jump, bastion.MaxSessions = &sshtest.Jump{}, -1
 	d := trusting(t, bastion, key)
+	d.Timeout = time.Minute // many logins at the same time
 	t.Cleanup(d.Close)
 	via := &Host{Name: "bastion", Address: "127.0.0.1", Port: bastion.Port(), User: "guard", Jump: true}
 	var hosts []Host
@@ -54,7 +55,7 @@ func trust(t *testing.T, d *Dialer, h Host, s *sshtest.Server) {
 // nothing of their sessions.
 func TestJumpHost(t *testing.T) {
 	account := &sshtest.Account{Password: "hunter2"}
-	servers := serving(t, 20)
+	servers := serving(t, 12)
 	d, bastion, hosts := behind(t, account.Setup, servers...)
 	for i, h := range hosts {
 		trust(t, d, h, servers[i])
