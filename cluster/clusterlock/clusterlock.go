@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/user"
 	"sync"
-	"time"
 
 	"k8s.io/client-go/kubernetes"
 
@@ -121,7 +120,7 @@ func operator() string {
 type HeldError struct{ Holder Holder }
 
 func (e *HeldError) Error() string {
-	return fmt.Sprintf("%s changes this cluster since %s, and renews its Lease %s/%s", e.Holder, e.Holder.Since.Local().Format(time.DateTime), namespace, Name)
+	return fmt.Sprintf("%s, and renews its Lease %s/%s", e.Holder.runs(), namespace, Name)
 }
 
 func (e *HeldError) next() string {

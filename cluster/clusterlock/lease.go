@@ -43,6 +43,10 @@ func (h Holder) same(as Holder) bool {
 	return h.String() == as.String() && h.Since.Equal(as.Since) && h.Renewed.Equal(as.Renewed)
 }
 
+func (h Holder) runs() string {
+	return fmt.Sprintf("%s runs %s since %s", h.host(), h.Command, h.Since.Local().Format(time.DateTime))
+}
+
 func (h Holder) host() string { return h.User + "@" + h.Host }
 
 // holderOf returns the holder of a Lease. Names of users may contain @ and commas; those of hosts and commands do not.
@@ -122,8 +126,7 @@ func (k *keeper) first(ctx context.Context, say func(string, ...any)) error {
 			return err
 		}
 		if !waits {
-			say("%s has changed this cluster since %s; airgap looks whether it still renews its Lease %s/%s, for at most %s",
-				k.other.holder, k.other.holder.Since.Local().Format(time.DateTime), namespace, Name, lasts)
+			say("%s; this command looks for at most %s whether it still renews its Lease %s/%s", k.other.holder.runs(), lasts, namespace, Name)
 		}
 		if !pause(ctx) {
 			return ctx.Err()
@@ -188,7 +191,7 @@ func (k *keeper) attempt(ctx context.Context, say func(string, ...any)) error {
 	if err := k.write(l, update); err != nil {
 		return err
 	}
-	say("%s has not renewed its Lease for %s: this command takes it over", who, lasts)
+	say("%s, and has not renewed its Lease for %s: this command takes it over", who.runs(), lasts)
 	return nil
 }
 

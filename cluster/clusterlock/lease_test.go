@@ -102,7 +102,7 @@ func TestSecondOperator(t *testing.T) {
 		began, ran := time.Now(), false
 		err := run(t.Context(), keeperOf(a, "lee", "cp2", "airgap remove"), false, said.say, func(context.Context) error { ran = true; return nil })
 		assert.False(t, ran)
-		require.EqualError(t, err, "airgap remove: kim@bank.example@cp1, airgap upgrade changes this cluster since 2026-11-29 14:02:11, and renews its Lease kube-system/airgap")
+		require.EqualError(t, err, "airgap remove: kim@bank.example@cp1 runs airgap upgrade since 2026-11-29 14:02:11, and renews its Lease kube-system/airgap")
 		assert.Contains(t, advice.Of(err), "ask kim@bank.example, or wait")
 		assert.Equal(t, renewal, time.Since(began))
 		assert.Len(t, said, 1)
@@ -118,7 +118,7 @@ func TestDeadHolderIsReplaced(t *testing.T) {
 		began := time.Now()
 		require.NoError(t, run(t.Context(), keeperOf(a, "lee", "cp2", "airgap upgrade"), false, said.say, nothing))
 		assert.Equal(t, lasts, time.Since(began))
-		assert.Contains(t, said[len(said)-1], "kim@bank.example@cp1, airgap upgrade has not renewed its Lease for 2m0s: this command takes it over")
+		assert.Contains(t, said[len(said)-1], "kim@bank.example@cp1 runs airgap upgrade since 2026-11-29 14:02:11, and has not renewed its Lease for 2m0s: this command takes it over")
 
 		var o observation
 		for _, at := range []time.Duration{0, 10 * time.Second, 20 * time.Second} {
@@ -171,11 +171,13 @@ func TestLost(t *testing.T) {
 		err := run(t.Context(), keeperOf(a, "lee", "cp2", "airgap remove"), false, t.Logf, func(ctx context.Context) error {
 			require.NoError(t, a.Tracker().Update(coordinationv1.SchemeGroupVersion.WithResource("leases"), leaseOf(other), namespace))
 			second := keeperOf(a, "kim", "cp1", "airgap upgrade")
-			go func() { thief <- run(context.Background(), second, false, t.Logf, func(context.Context) error { time.Sleep(time.Hour); return nil }) }()
+			go func() {
+				thief <- run(context.Background(), second, false, t.Logf, func(context.Context) error { time.Sleep(time.Hour); return nil })
+			}()
 			<-ctx.Done()
 			return ctx.Err()
 		})
-		assert.ErrorContains(t, err, "airgap remove was stopped, because another command took over: kim@cp1, airgap upgrade changes this cluster")
+		assert.ErrorContains(t, err, "airgap remove was stopped, because another command took over: kim@cp1 runs airgap upgrade since ")
 		require.NoError(t, <-thief)
 	})
 }

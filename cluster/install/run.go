@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
@@ -69,6 +70,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	return clusterlock.During(ctx, clusterlock.Command{Machine: i.site.Machine.Machine, Name: "airgap install", Node: i.site.Node.Name, Say: ui.Teller(o.Console)}, i.run)
+}
+
+// run installs while this host has its lock and the cluster's.
+func (i *installation) run(ctx context.Context) (Result, error) {
+	o := i.options
 	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH})
 	if err != nil {
 		return Result{}, err

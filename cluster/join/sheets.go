@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
@@ -176,10 +177,10 @@ func (s Sheets) Write(w io.Writer) error {
 		}
 	}
 	if len(s.Replaced) > 0 {
-		fmt.Fprintf(w, "\nEarlier join tokens of %s no longer work.\n", ui.Few(s.Replaced, 10))
+		fmt.Fprintf(w, "\nEarlier join tokens of %s no longer work.\n", hostrange.Join(s.Replaced))
 	}
 	if len(s.Joining) > 0 {
-		fmt.Fprintf(w, "\nNo new token for %s: the host has used its token and is joining. If its join was interrupted, run the same airgap join there again, with the same token.\n", ui.Few(s.Joining, 10))
+		fmt.Fprintf(w, "\nNo new token for %s: the host has used its token and is joining. If its join was interrupted, run the same airgap join there again, with the same token.\n", hostrange.Join(s.Joining))
 	}
 	return nil
 }

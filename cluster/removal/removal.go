@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
@@ -42,6 +43,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	return clusterlock.During(ctx, clusterlock.Command{Machine: site.ThisMachine().Machine, Name: "airgap remove", Say: ui.Teller(o.Console)}, func(ctx context.Context) (Result, error) {
+		return whole(ctx, o)
+	})
+}
+
+// whole removes the node while this host has its lock and the cluster's.
+func whole(ctx context.Context, o Options) (Result, error) {
 	r, err := begin(ctx, o)
 	if err != nil {
 		return Result{}, err
@@ -77,6 +85,9 @@ type removal struct {
 	options Options
 	leaving *leave.NodeRemoval
 
+	// upgrading is not nil if this host is half upgraded: then its lists follow with the rest of the upgrade.
+	upgrading error
+
 	fleet   *fleet.Fleet  // of the other hosts; nil without SSH
 	removed *fleet.Member // the host of the node; nil if it is not contacted
 }
@@ -87,7 +98,10 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	if err := hostcheck.MustBeInstalled("remove"); err != nil {
 		return nil, err
 	}
-	s, err := site.Installed(ctx, o.Keys)
+	s, upgrading, err := site.InstalledOrUpgrading(ctx, o.Keys)
+	if err == nil && !o.Force { // a lost host may be the reason why the upgrade does not continue
+		err = upgrading
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +116,7 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	if s, err = s.FetchRemoved(ctx, client); err != nil {
 		return nil, err
 	}
-	r := &removal{site: s, options: o}
+	r := &removal{site: s, options: o, upgrading: upgrading}
 	listed, notListed := s.Listed(name)
 	if r.leaving, err = join.Departing(ctx, s, name, listed.Address); err != nil {
 		return nil, err

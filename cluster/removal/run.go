@@ -57,6 +57,10 @@ func (r *removal) run(ctx context.Context, p ui.Progress) (Result, error) {
 	}
 	p.Say("%s has left the cluster", d.Name)
 	r.site = r.site.Without(append(slices.Clone(r.site.Removed), d.Name))
+	if r.upgrading != nil {
+		result.Next = append(result.Next, fmt.Sprintf("here: airgap upgrade DIR, with the bundle of the upgrade: it continues, and removes %s from the lists of the hosts", d.Name))
+		return result, errors.Join(join.LayOutRemoved(r.site), ctx.Err())
+	}
 	if err := r.updateLists(ctx, p); err != nil {
 		return result, err
 	}

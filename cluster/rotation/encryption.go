@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
@@ -47,7 +48,7 @@ func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
 		return NewKey{}, advice.Add(err, "run the command on a control-plane host")
 	}
 	rotation := encryption.Rotation{Machine: s.Machine.Machine, Node: s.Node.Name, Provider: provider, Cluster: cluster, Say: o.Console.Progress().Say}
-	done, err := rotation.Run(ctx)
+	done, err := clusterlock.During(ctx, clusterlock.Command{Machine: s.Machine.Machine, Name: "airgap encryption rotate", Node: s.Node.Name, Follows: true, Say: rotation.Say}, rotation.Run)
 	return NewKey{done}, err
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/certs"
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/join"
@@ -59,6 +60,8 @@ type Status struct {
 	Unsaved      bool                `json:"unsaved,omitempty"`      // a control-plane host without a backup
 	Conclusion   string              `json:"conclusion"`             // the overall state in one line
 	Next         []string            `json:"next,omitempty"`         // next actions
+
+	Changing *clusterlock.Holder `json:"changing,omitempty"` // the command that changes the cluster, on any host
 
 	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
 
