@@ -57,7 +57,7 @@ func TestLeading(t *testing.T) {
 		"the first host is removed":               {this: "cp2", removed: []string{"cp1"}},
 		"the third host, the first is removed":    {this: "cp3", removed: []string{"cp1"}, fails: "not the first control-plane host, cp2", advises: "add --take-over"},
 		"taken over on purpose":                   {this: "cp3", takeOver: true, first: corev1.ConditionTrue},
-		"taken over from a lost host":             {this: "cp2", takeOver: true, first: corev1.ConditionUnknown, fails: "cp1, the first control-plane host, is not ready", advises: "airgap remove cp1 --force here"},
+		"taken over from a lost host":             {this: "cp2", takeOver: true, first: corev1.ConditionUnknown, fails: "cp1, the first control-plane host, is not ready", advises: "remove cp1 --force"},
 		"taken over from one that has not joined": {this: "cp2", takeOver: true},
 	} {
 		t.Run(name, func(t *testing.T) {
