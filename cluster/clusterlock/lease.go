@@ -88,6 +88,7 @@ func Read(ctx context.Context, client kubernetes.Interface) (*Holder, error) {
 type keeper struct {
 	holder Holder                      // of this command; Since is zero until it holds the Lease
 	client func() kubernetes.Interface // nil without a cluster
+	api    kubernetes.Interface        // the last client that got an answer; nil: none
 	held   bool
 	other  observation
 	lease  *coordinationv1.Lease // as this command has written it last
@@ -158,13 +159,15 @@ func pause(ctx context.Context) bool {
 
 // attempt takes or renews the Lease with one look at it. The error is errWaits, a *HeldError, or one of the API server.
 func (k *keeper) attempt(ctx context.Context, say func(string, ...any)) error {
-	client := k.client()
-	if client == nil {
+	if k.api == nil {
+		k.api = k.client()
+	}
+	if k.api == nil {
 		return errors.New("this host has no cluster yet")
 	}
 	ctx, cancel := context.WithTimeout(ctx, renewal) // an answer that comes late is none
 	defer cancel()
-	leases := client.CoordinationV1().Leases(namespace)
+	leases := k.api.CoordinationV1().Leases(namespace)
 	l, err := leases.Get(ctx, Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return k.write(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: Name, Namespace: namespace}}, func(l *coordinationv1.Lease) (*coordinationv1.Lease, error) {
@@ -172,7 +175,7 @@ func (k *keeper) attempt(ctx context.Context, say func(string, ...any)) error {
 		})
 	}
 	if err != nil {
-		k.other.at = time.Time{}
+		k.other.at, k.api = time.Time{}, nil // files of the client may be new: a restore, a rotation
 		return err
 	}
 	update := func(l *coordinationv1.Lease) (*coordinationv1.Lease, error) {

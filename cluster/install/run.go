@@ -122,8 +122,8 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if s, err = join.OfThisCluster(ctx, s); err != nil {
 		return nil, err
 	}
-	if first := s.Config.Master(); s.Node.Name != first.Name {
-		return nil, advice.Add(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.Node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
+	if err := isFirst(s); err != nil {
+		return nil, err
 	}
 	if err := errors.Join(pki.RefuseDuringCARotation(s.Machine.Machine, "install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
 		return nil, err

@@ -75,11 +75,11 @@ func adoptRecord(ctx context.Context, s *site.Site, say func(string, ...any)) (u
 		return own, err
 	}
 	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
-	if err == nil {
+	switch {
+	case err == nil:
 		return adoptFrom(ctx, client, s.Node.Name, own, say)
-	}
-	if own.InProgress() && own.Changed {
-		return own, nil
+	case own.InProgress() && own.Changed: // a power cut may have torn the file
+		err = nil
 	}
 	return own, err
 }
@@ -95,11 +95,12 @@ func adoptFrom(ctx context.Context, client kubernetes.Interface, name string, ow
 		defer cancel()
 	}
 	leader, err := upgraderecord.Adopt(enough, client, name)
+	if err != nil && limited { // the upgrade may have broken the API server
+		leader, err = "", nil
+	}
 	switch {
 	case ctx.Err() != nil:
 		return own, ctx.Err()
-	case err != nil && limited: // the upgrade may have broken the API server
-		return own, nil
 	case err != nil:
 		return own, advice.Add(errors.Join(errors.New("find out whether another control-plane host has begun an upgrade"), err), findCause)
 	case leader == "":

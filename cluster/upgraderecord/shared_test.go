@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/verify/apitest"
 )
 
 var began = time.Date(2026, 11, 29, 14, 2, 11, 5, time.UTC)
@@ -93,6 +94,23 @@ func TestLargeBaseline(t *testing.T) {
 	_, err = second.adopt(t.Context(), client, "cp2")
 	require.NoError(t, err)
 	assert.NoFileExists(t, second.path(UpgradeBaselineFile))
+}
+
+// TestLargestBaselineFits checks with a real API server that a Secret can hold the largest baseline that is shared.
+func TestLargestBaselineFits(t *testing.T) {
+	client := apitest.Start(t).Client(t)
+	noise := make([]byte, maxShared-1024) // it does not compress
+	_, err := rand.Read(noise)
+	require.NoError(t, err)
+	shareBy(t, hostWith(t, upgradeTo("id"), noise), "cp1", client)
+	shareBy(t, hostWith(t, upgradeTo("id"), noise), "cp2", client) // takes over
+	second := hostWith(t, Record{}, nil)
+	leader, err := second.adopt(t.Context(), client, "cp3")
+	require.NoError(t, err)
+	assert.Equal(t, "cp2", leader)
+	text, err := os.ReadFile(second.path(UpgradeBaselineFile))
+	require.NoError(t, err)
+	assert.True(t, bytes.Equal(noise, text))
 }
 
 // TestYields: which record is valid on a host.
