@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/fleet/access"
@@ -75,6 +76,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	}
 	defer i.view.Close()
 	defer release()
+	return clusterlock.During(ctx, clusterlock.Command{Machine: i.site.Machine.Machine, Name: "airgap install", Node: i.site.Node.Name, Say: ui.Teller(o.Console)}, i.run)
+}
+
+// run installs while this host has its lock and the cluster's.
+func (i *installation) run(ctx context.Context) (Result, error) {
+	o := i.options
 	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH, Choice: o.Choice, Tolerant: true})
 	if err != nil {
 		return Result{}, err
@@ -143,8 +150,8 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if s, err = join.OfThisCluster(ctx, s); err != nil {
 		return nil, err
 	}
-	if first := s.Config.Master(); s.Node.Name != first.Name {
-		return nil, advice.Add(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.Node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
+	if err := isFirst(s); err != nil {
+		return nil, err
 	}
 	if err := fleet.CheckChoice(s, o.Choice, o.NoSSH); err != nil {
 		return nil, err

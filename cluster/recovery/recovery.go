@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
@@ -106,6 +107,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	return clusterlock.During(ctx, clusterlock.Command{Machine: r.Site.Machine.Machine, Name: "airgap restore", Node: r.Site.Node.Name, Say: ui.Teller(o.Console)}, func(ctx context.Context) (Result, error) {
+		return r.restore(ctx, o)
+	})
+}
+
+// restore restores the cluster while this host has its lock and the cluster's.
+func (r *ready) restore(ctx context.Context, o Options) (Result, error) {
 	p := o.Console.Progress()
 	if err := hostcheck.Pass(ctx, r.Site, o.Skip, r.stored, nodesteps.DryRunFrom(r.Site, r.view), p); err != nil {
 		return Result{}, err

@@ -7,13 +7,17 @@ import (
 	"path/filepath"
 	"slices"
 
+	"k8s.io/client-go/kubernetes"
+
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/encryption"
+	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
@@ -34,7 +38,8 @@ func (r Restoration) steps(v *bundle.View, trusted []*ecdsa.PublicKey, p ui.Prog
 		replaceStep(steps, encryption.Encryption(m.Machine, k.EncryptionAtRest, func(context.Context) ([]byte, error) { return r.From.keys[encryption.EncryptionFile], nil }))
 	}
 	replaceStep(steps, kubeadm.Restore(m, k, s.KubeNode(), s.Facts, kubeadm.Saved{Keys: r.From.keys, Snapshot: r.From.Snapshot()}))
-	steps = insertAfter(steps, "kubeadm", leave.RevokeRestoredTokens(m.Member, r.From.Etcd.Revision))
+	forgotten := upgraderecord.UnshareStep(func() (kubernetes.Interface, error) { return kube.Client(m.Machine, kube.AdminConf) })
+	steps = insertAfter(steps, "kubeadm", leave.RevokeRestoredTokens(m.Member, r.From.Etcd.Revision), forgotten)
 	return insertAfter(steps, "record", restoredSteps...), nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/hostcheck"
@@ -50,6 +51,13 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	return clusterlock.During(ctx, clusterlock.Command{Machine: site.ThisMachine().Machine, Name: "airgap remove", Say: ui.Teller(o.Console)}, func(ctx context.Context) (Result, error) {
+		return whole(ctx, o)
+	})
+}
+
+// whole removes the node while this host has its lock and the cluster's.
+func whole(ctx context.Context, o Options) (Result, error) {
 	r, err := begin(ctx, o)
 	if err != nil {
 		return Result{}, err
@@ -88,6 +96,9 @@ type removal struct {
 	options Options
 	targets []*target    // in the order of their removal
 	fleet   *fleet.Fleet // of the other hosts; nil without SSH
+
+	// upgrading is not nil if this host is half upgraded: then its lists follow with the rest of the upgrade.
+	upgrading error
 }
 
 // target is a node to remove.
@@ -110,7 +121,10 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	if err := hostcheck.MustBeInstalled("remove"); err != nil {
 		return nil, err
 	}
-	s, err := site.Installed(ctx, o.Keys)
+	s, upgrading, err := site.InstalledOrUpgrading(ctx, o.Keys)
+	if err == nil && !o.Force { // a lost host may be the reason why the upgrade does not continue
+		err = upgrading
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +138,7 @@ func begin(ctx context.Context, o Options) (*removal, error) {
 	if s, err = s.FetchRemoved(ctx, client); err != nil {
 		return nil, err
 	}
-	r := &removal{site: s, options: o}
+	r := &removal{site: s, options: o, upgrading: upgrading}
 	for _, name := range names {
 		t, err := r.look(ctx, name)
 		if err != nil {

@@ -222,6 +222,10 @@ func (r *removal) relist(ctx context.Context, removed []*target, p ui.Progress) 
 		names = append(names, t.node.Name)
 	}
 	r.site = r.site.Without(names)
+	if r.upgrading != nil {
+		next := fmt.Sprintf("here: airgap upgrade DIR, with the bundle of the upgrade: it continues, and removes %s from the lists of the hosts", namesOf(removed))
+		return []string{next}, join.LayOutRemoved(r.site)
+	}
 	if err := r.updateLists(ctx, p); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
@@ -95,8 +96,11 @@ func rotate(ctx context.Context, r pki.CARotation, o AuthorityOptions, p ui.Prog
 	if err != nil {
 		return pki.CARotated{}, err
 	}
-	if !o.Follow { // a rotation that another host leads must finish, even during an upgrade
-		upgrade, err := upgraderecord.Read()
+	if o.Follow { // a rotation that another host leads must finish, even during an upgrade
+		return lead(ctx, s, r, o, p)
+	}
+	return clusterlock.During(ctx, clusterlock.Command{Machine: r.Machine, Name: "airgap certs rotate-ca", Node: s.Node.Name, Follows: true, Say: p.Say}, func(ctx context.Context) (pki.CARotated, error) {
+		upgrade, err := upgraderecord.Current(ctx, r.Machine, s.Node.Name)
 		if err != nil {
 			return pki.CARotated{}, err
 		}
@@ -107,7 +111,12 @@ func rotate(ctx context.Context, r pki.CARotation, o AuthorityOptions, p ui.Prog
 		if err := upgraderecord.RefuseDuringUpgrade(s, upgrade, pending, "rotate the CA of "+r.Authority.Name); err != nil {
 			return pki.CARotated{}, err
 		}
-	}
+		return lead(ctx, s, r, o, p)
+	})
+}
+
+// lead rotates the CA with the other hosts, as the leader if no other host is.
+func lead(ctx context.Context, s *site.Site, r pki.CARotation, o AuthorityOptions, p ui.Progress) (pki.CARotated, error) {
 	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: o.Console, NoSSH: o.NoSSH || o.Follow})
 	if err != nil {
 		return pki.CARotated{}, err

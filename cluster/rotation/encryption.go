@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/site"
@@ -49,7 +50,11 @@ func EncryptionKey(ctx context.Context, o KeyOptions) (NewKey, error) {
 	}
 	rotation := encryption.Rotation{Machine: s.Machine.Machine, Node: s.Node.Name, Provider: provider, Cluster: cluster, Say: o.Console.Progress().Say}
 	var done encryption.Rotated
-	err = journal.Act("rotate-encryption", "Encrypt all Secrets with a new key", func() (err error) { done, err = rotation.Run(ctx); return err })
+	err = journal.Act("rotate-encryption", "Encrypt all Secrets with a new key", func() (err error) {
+		lock := clusterlock.Command{Machine: s.Machine.Machine, Name: "airgap encryption rotate", Node: s.Node.Name, Follows: true, Say: rotation.Say}
+		done, err = clusterlock.During(ctx, lock, rotation.Run)
+		return err
+	})
 	return NewKey{done}, err
 }
 

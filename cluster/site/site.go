@@ -3,6 +3,7 @@
 package site
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -151,33 +152,42 @@ func Stored(keys []string, node string) (*Site, error) {
 // Installed returns the site of the bundle that this host runs. The store may contain a newer bundle for an
 // upgrade. During an upgrade of this host, Installed returns an error.
 func Installed(ctx context.Context, keys []string) (*Site, error) {
-	s, err := Stored(keys, "")
-	if err != nil {
+	s, upgrading, err := InstalledOrUpgrading(ctx, keys)
+	if err = cmp.Or(err, upgrading); err != nil {
 		return nil, err
+	}
+	return s, nil
+}
+
+// InstalledOrUpgrading is Installed, but returns the site also during an upgrade of this host, with the error of Installed
+// as upgrading.
+func InstalledOrUpgrading(ctx context.Context, keys []string) (s *Site, upgrading, err error) {
+	if s, err = Stored(keys, ""); err != nil {
+		return nil, nil, err
 	}
 	id, err := s.OwnNote(ctx, BundleNote)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if id != "" && id != s.Index.ID() {
 		t, err := TrustedKeys(keys, StoredBundles(StoreDir)...)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		index, err := StoredIndex(s.Store, t.Keys, func(i *bundle.Index) bool { return i.ID() == id })
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if s, err = New(index, s.Node.Name); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		s = s.With(Given{Required: t.Required})
 	}
 	reason, err := s.Behind(ctx)
 	if err != nil || reason == "" {
-		return s, err
+		return s, nil, err
 	}
-	return nil, advice.Add(fmt.Errorf("an upgrade of this host is in progress: it has %s", reason), "complete the upgrade with airgap upgrade, or undo it with airgap rollback")
+	return s, advice.Add(fmt.Errorf("an upgrade of this host is in progress: it has %s", reason), "complete the upgrade with airgap upgrade, or undo it with airgap rollback"), nil
 }
 
 // ThisMachine returns the local host as the machine that steps change.

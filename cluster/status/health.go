@@ -81,6 +81,7 @@ func (st *Status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	if !slices.Contains(st.Roles, config.ControlPlane) || !site.Exists(kube.AdminConf) {
 		return
 	}
+	st.tellChanging(ctx, m)
 	newest, err := site.Backups().Newest()
 	st.problem(err)
 	st.Unsaved = err == nil && newest == nil

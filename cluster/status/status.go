@@ -13,6 +13,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/certs"
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/join"
@@ -63,7 +64,9 @@ type Status struct {
 	Conclusion   string              `json:"conclusion"`             // the overall state in one line
 	Next         []string            `json:"next,omitempty"`         // next actions
 
-	Traits  []outlier.Trait         `json:"traits,omitempty"`  // settings that the hosts of a cluster usually share
+	Traits   []outlier.Trait     `json:"traits,omitempty"`   // settings that the hosts of a cluster usually share
+	Changing *clusterlock.Holder `json:"changing,omitempty"` // the command that changes the cluster, on any host
+
 	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
 
 	Owed   []owed.Debt  `json:"owed,omitempty"`   // hosts that commands of this host left out

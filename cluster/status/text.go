@@ -55,6 +55,7 @@ func (st *Status) writeHealth(w io.Writer) {
 	if h := st.Health; h != nil {
 		fmt.Fprintf(w, "health    %s\n", h.Says)
 	}
+	st.writeChanging(w)
 	for _, c := range st.Certificates {
 		label := "ends"
 		when := "ends in " + c.Left(st.now)

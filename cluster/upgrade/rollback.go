@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/journal"
@@ -82,11 +83,11 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 	}
 	o.Skip = skip
 	r := &rollback{rollout: rollout{limits: limits{rules, 15 * time.Minute, o.Timeout}, journal: step.OpenJournal(site.JournalFile), findings: upgraderecord.Findings()}, options: o}
-	record, err := upgraderecord.Read()
+	joined, err := site.ThisMachine().Joined()
 	if err != nil {
 		return BackResult{}, err
 	}
-	joined, err := site.ThisMachine().Joined()
+	record, err := o.record(ctx, joined)
 	if err != nil {
 		return BackResult{}, err
 	}
@@ -109,7 +110,7 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 		}
 		return r.standDownOther(ctx, o)
 	}
-	return r.runOnFirstHost(ctx)
+	return clusterlock.During(ctx, r.command("airgap rollback", o.Console), r.runOnFirstHost)
 }
 
 // runOnFirstHost rolls back the upgrade on the first control-plane host.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
@@ -47,6 +48,11 @@ type limits struct {
 	rules        []string
 	drainTimeout time.Duration // to drain one host
 	timeout      time.Duration // until the cluster is healthy
+}
+
+// command returns the command for the Lease of the cluster.
+func (r *rollout) command(name string, console ui.Console) clusterlock.Command {
+	return clusterlock.Command{Machine: r.site.Machine.Machine, Name: name, Node: r.site.Node.Name, Say: ui.Teller(console)}
 }
 
 // readNodes reads the nodes of the cluster. After a power loss during the upgrade the API server needs

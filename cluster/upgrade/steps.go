@@ -31,7 +31,8 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	if others := u.others(); len(others) > 0 {
 		steps = append(steps, u.prepareStep(others))
 	}
-	steps = append(steps, repeatUntilChanged(upgraderecord.BackupBefore(u.record.To.ID), upgraderecord.RecordedChange), u.changedStep())
+	steps = append(steps, repeatUntilChanged(upgraderecord.BackupBefore(u.record.To.ID), upgraderecord.RecordedChange), u.changedStep(),
+		u.shareStep("share-begin", "Record the upgrade in the cluster, for the other control-plane hosts"))
 	steps = append(append(steps, own...), u.compareStep(s.Node.Name, "after "+s.Node.Name))
 	var workers []step.Step
 	for _, n := range u.others() {
@@ -44,7 +45,7 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	}
 	steps = append(append(steps, kubeadmPart(s, true).KubeProxy()), workers...)
 	steps = append(steps, install.ClusterSteps(s, u.view, u.p)...)
-	return append(steps, u.compareStep("", "at the end"), u.endStep()), nil
+	return append(steps, u.compareStep("", "at the end"), u.endStep(), u.shareStep("share-end", "Record the end of the upgrade in the cluster")), nil
 }
 
 // baselineStep returns the step that records the state of the cluster, including unhealthy workloads of

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/journal"
@@ -31,6 +32,7 @@ type Options struct {
 	Keys            []string // of --require-key
 	Skip            []string // preflight checks and rules of verify
 	NoSSH           bool
+	TakeOver        bool          // run on another control-plane host than the first
 	WithoutRollback bool          // upgrade even if a rollback is impossible
 	DrainTimeout    time.Duration // to drain one host
 	Timeout         time.Duration // until the cluster is healthy, before the first host and after each
@@ -63,6 +65,14 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer u.close()
+	return clusterlock.During(ctx, u.command("airgap upgrade", o.Console), func(ctx context.Context) (Result, error) { return u.whole(ctx, o) })
+}
+
+// whole upgrades the cluster while this host has its lock and the cluster's.
+func (u *upgrade) whole(ctx context.Context, o Options) (Result, error) {
+	if err := u.connect(ctx, o); err != nil {
+		return Result{}, err
+	}
 	if err := repairTorn(ctx, u.site, u.p); err != nil {
 		return Result{}, err
 	}
@@ -84,14 +94,16 @@ func DryRun(ctx context.Context, o Options) (Plan, error) {
 		return Plan{}, err
 	}
 	defer u.close()
+	if err := u.connect(ctx, o); err != nil {
+		return Plan{}, err
+	}
 	if err := u.check(ctx); err != nil {
 		return Plan{}, err
 	}
 	return u.plan(), nil
 }
 
-// begin opens the bundles, takes the host's lock and logs in to the other hosts. The caller must close
-// the result.
+// begin opens the bundles and takes the host's lock. The caller must close the result.
 func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err := hostcheck.MustBeInstalled("upgrade"); err != nil {
 		return nil, err
@@ -116,19 +128,21 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 			u.close()
 		}
 	}()
-	if err := u.open(ctx, t); err != nil {
-		return nil, err
-	}
 	if u.release, err = hostcheck.LockHost(); err != nil {
 		u.release = func() {}
 		return nil, err
 	}
-	if u.fleet, err = fleet.Connect(ctx, u.site, v.Top(), fleet.Options{Console: o.Console, Skip: skip, NoSSH: o.NoSSH}); err != nil {
-		return nil, err
+	return u, u.open(ctx, t, o)
+}
+
+// connect logs in to the other hosts.
+func (u *upgrade) connect(ctx context.Context, o Options) (err error) {
+	if u.fleet, err = fleet.Connect(ctx, u.site, u.view.Top(), fleet.Options{Console: o.Console, Skip: u.skip, NoSSH: o.NoSSH}); err != nil {
+		return err
 	}
 	u.fleet.AwaitBusy()
 	u.p = o.Console.Progress()
-	return u, nil
+	return nil
 }
 
 func (u *upgrade) close() {
@@ -159,17 +173,16 @@ func (r Result) Write(w io.Writer) error {
 }
 
 // open finds the installed bundle, and returns an error on a wrong host.
-func (u *upgrade) open(ctx context.Context, t *site.Trust) error {
+func (u *upgrade) open(ctx context.Context, t *site.Trust, o Options) error {
 	index := u.view.Top().Index()
 	s, err := site.Fresh(index, "")
 	if err != nil {
 		return err
 	}
-	s = s.With(site.Given{Required: t.Required})
-	u.site, u.target = s, index.ID()
-	if first := s.Config.Master(); s.Node.Name != first.Name {
-		return advice.Add(fmt.Errorf("upgrade on %s: this host is not the first control-plane host, %s", s.Node.Name, first.Name), "run the same command on %s", first.Name)
+	if s, err = leading(ctx, s.With(site.Given{Required: t.Required}), o.TakeOver); err != nil {
+		return err
 	}
+	u.site, u.target = s, index.ID()
 	joined, err := s.Machine.Joined()
 	if err != nil {
 		return err
@@ -177,7 +190,7 @@ func (u *upgrade) open(ctx context.Context, t *site.Trust) error {
 	if !joined {
 		return advice.Add(errors.New("upgrade the cluster: this host is not in a cluster"), "install a cluster: airgap install %s", u.view.Top().Dir())
 	}
-	if u.record, err = upgraderecord.Read(); err != nil {
+	if u.record, err = adoptRecord(ctx, s, ui.Teller(o.Console)); err != nil {
 		return err
 	}
 	if err := u.record.RefuseDuringRollback(); err != nil {

@@ -47,7 +47,7 @@ func TestBareHost(t *testing.T) {
 			t.Skipf("this host has %s", path)
 		}
 	}
-	lines := []string{"registry status --receipt receipt", "registry import --from 127.0.0.1:5000", "join --new-token"}
+	lines := []string{"registry status --receipt receipt", "registry import --from 127.0.0.1:5000", "join --new-token", "join --new-token --all-missing"}
 	for command, args := range onInstalledHosts() {
 		if command != "airgap certs" || os.Geteuid() == 0 { // only root can look for certificates
 			lines = append(lines, strings.TrimPrefix(command, "airgap ")+" "+args)

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/join"
-	"airgap.dev/airgap/internal/advice"
 )
 
 const joinLong = `Join this server to the cluster with the registry at ADDRESS:PORT. airgap install prints
@@ -16,6 +15,10 @@ A join token is valid for one node of this cluster, once, for two hours. The com
 it from a prompt, from standard input or from --token-file. It is never on the command
 line, where every user of this host could read it.
 
+--new-token --all-missing prints the command and a new token for each node that has not
+joined: one sheet for each rack, to give to the people who go there. Earlier tokens of these
+nodes no longer work. A host that is joining keeps its token.
+
 At a terminal the command runs in a unit of systemd, and goes on when the login session
 ends. Run the same command again to follow it.
 
@@ -25,19 +28,20 @@ old host answers, and for about a minute afterwards, no join token is created.`
 
 func joinCommand(a *app) *cobra.Command {
 	var o join.Options
-	var newToken, dryRun bool
+	var tokens newTokens
+	var dryRun bool
 	var index string
 	cmd := &cobra.Command{
 		Use:     "join ADDRESS:PORT --ca-hash sha256:…",
 		Short:   "Join this server to the cluster",
 		Long:    joinLong,
-		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-token --node node4   # on a control-plane host: the command, and a new join token",
+		Example: "  airgap join 10.0.0.11:5000 --ca-hash sha256:1f6b…\n  airgap join --new-token --node node4   # on a control-plane host: the command, and a new join token\n  airgap join --new-token --all-missing   # the same for all nodes that have not joined",
 		Args: func(cmd *cobra.Command, args []string) error {
-			return joinArgs(cmd, args, newToken, dryRun, index != "")
+			return tokens.args(cmd, args, o.Node, dryRun, index != "")
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if newToken {
-				return a.finish(join.TokenFor(cmd.Context(), o.Keys, o.Node, a.terminal()))
+			if tokens.one {
+				return tokens.print(cmd.Context(), a, o)
 			}
 			o.Console = a.terminal()
 			if index != "" {
@@ -58,22 +62,8 @@ func joinCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.TokenFile, "token-file", "", "file with the join token; default: prompt, or standard input if it is not a terminal")
 	cmd.Flags().StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks to skip")
 	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses. With --new-token: the node to join; default: the only node that has not joined")
-	cmd.Flags().BoolVar(&newToken, "new-token", false, "on a control-plane host: print the airgap join command and a new join token")
+	tokens.flags(cmd)
 	renamed(cmd, a.stderr, "new-code", "new-token")
 	renamed(cmd, a.stderr, "code-file", "token-file")
 	return cmd
-}
-
-// joinArgs checks the arguments of airgap join, and refuses flags that exclude each other.
-func joinArgs(cmd *cobra.Command, args []string, newToken, dryRun, index bool) error {
-	switch {
-	case newToken && dryRun:
-		return advice.Usagef("airgap join: --new-token and --dry-run exclude each other: leave one of them out")
-	case index && !dryRun:
-		return advice.Usagef("airgap join: --index is only for --dry-run")
-	case newToken || index:
-		return noArgs(cmd, args)
-	default:
-		return oneArg("the registry's ADDRESS:PORT")(cmd, args)
-	}
 }

@@ -50,7 +50,10 @@ ends. Run the same command again to follow it. On the other servers it also runs
 and goes on when the connection is lost.
 
 The command can be interrupted at any point. The next run continues where it stopped, and
-waits for work in progress on other hosts. airgap rollback rolls back a failed upgrade.
+waits for work in progress on other hosts. If the first control-plane host is lost, remove it
+on another one (airgap remove NAME --force), and run the same command there: it continues with
+the remaining hosts. With --take-over, another control-plane host continues while the first
+one works. airgap rollback rolls back a failed upgrade.
 Rollback is impossible if CA keys of the cluster are stored elsewhere, or if the etcd data
 is in a directory of the site. The upgrade then starts only with --without-rollback.`
 
@@ -74,6 +77,7 @@ func upgradeCommand(a *app) *cobra.Command {
 	keyFlags(cmd, &o.Keys)
 	f := cmd.Flags()
 	f.BoolVar(&dryRun, "dry-run", false, "only check, and show the steps in their order;\ninstalls airgap.rpm on hosts that are reached through SSH")
+	f.BoolVar(&o.TakeOver, "take-over", false, "run on another control-plane host than the first, which is upgraded from here too")
 	f.BoolVar(&o.NoSSH, "no-ssh", false, "show the commands for the other hosts instead of running them through SSH")
 	f.StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks and rules of verify to skip")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 15*time.Minute, "maximum time to drain one host")

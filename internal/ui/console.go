@@ -1,6 +1,9 @@
 package ui
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Console shows progress to the user and asks questions.
 type Console interface {
@@ -16,4 +19,9 @@ type Console interface {
 	AskAll(ctx context.Context, question string) (string, error)
 	// Tell shows text that a question is about.
 	Tell(text string)
+}
+
+// Teller returns a function that shows a sentence before the progress starts.
+func Teller(c Console) func(format string, args ...any) {
+	return func(format string, args ...any) { c.Tell(fmt.Sprintf(format, args...)) }
 }
