@@ -37,7 +37,7 @@ func Used(ctx context.Context, c *config.Cluster) bool {
 	return len(c.Nodes) > 1 && (c.SSH != nil || fileOf(ctx) != "")
 }
 
-// Apply returns the configuration with the settings of the site's file, and the text that says what the file replaces.
+// Apply returns the configuration with the settings of the site's file, and a text with the fields that the file replaces.
 // nodes are all nodes of airgap.yaml, also removed ones.
 func Apply(ctx context.Context, c *config.Cluster, nodes []config.Node) (*config.Cluster, string, error) {
 	file := fileOf(ctx)
