@@ -74,6 +74,8 @@ type Options struct {
 	NoSSH   bool
 	Partial bool // Connect goes on without hosts that it cannot log in on
 	Choice  choice.Choice
+	// Choosable means that the command has the flags of Choice: errors name them as a way out.
+	Choosable bool
 	// Tolerant means that failed checks of nodes do not stop hosts that join.
 	Tolerant bool
 }
@@ -124,7 +126,7 @@ func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	for _, file := range c.SSH.KnownHosts {
 		f.dialer.Known.Files = append(f.dialer.Known.Files, expand(file, h))
 	}
-	policy.fleet = f
+	policy.fleet, policy.choosable = f, o.Choosable
 	for _, n := range others {
 		if _, err := f.add(n); err != nil {
 			return f, err

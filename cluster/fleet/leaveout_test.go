@@ -80,7 +80,7 @@ func (r *rack) choose(t *testing.T, c choice.Choice) {
 	t.Helper()
 	p, others, err := newPolicy(r.site, c)
 	require.NoError(t, err)
-	p.fleet, r.Policy = r.Fleet, p
+	p.fleet, p.choosable, r.Policy = r.Fleet, true, p
 	r.Members = slices.DeleteFunc(r.Members, func(m *Member) bool {
 		return !slices.ContainsFunc(others, func(n config.Node) bool { return n.Name == m.Node.Name })
 	})
@@ -199,7 +199,7 @@ func TestTooManyFail(t *testing.T) {
 	for i := range r.servers {
 		assert.False(t, r.ran(i, "join"), i)
 	}
-	assert.Contains(t, advice.Of(r.Policy.refused(err, preflight.Report{Worst: preflight.Pass})), "3 hosts failed, and --max-failures allows 2")
+	assert.Contains(t, advice.Of(r.Policy.wayOut(err, r.Policy.failed())), "3 hosts failed, and --max-failures allows 2")
 	assert.Empty(t, r.owes(t))
 
 	r = rackOf(t, 12, choice.Choice{MaxFailures: 3})
@@ -294,7 +294,11 @@ func TestNotReadyNode(t *testing.T) {
 	err := f.Connect(t.Context())
 	assert.ErrorContains(t, err, "its node is not Ready")
 	assert.ErrorContains(t, err, "airgap remove node2 --force removes the node")
-	assert.ErrorContains(t, err, "--except node2")
+	assert.NotContains(t, err.Error()+advice.Of(err), "--except", "the command has no such flag")
+	f.Policy.choosable = true
+	err = f.Connect(t.Context())
+	assert.ErrorContains(t, err, "leave it out with --except node2")
+	assert.Contains(t, advice.Of(err), "use --except node2 or --max-failures 1")
 }
 
 // TestCurrentNodesAreNotOwed: a node that the user leaves out and that has this bundle already is owed nothing.

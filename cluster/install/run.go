@@ -76,7 +76,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
-	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH, Choice: o.Choice, Tolerant: true})
+	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH, Choice: o.Choice, Choosable: true, Tolerant: true})
 	if err != nil {
 		return Result{}, err
 	}
