@@ -3,7 +3,6 @@ package verify
 import (
 	"context"
 	"fmt"
-	"regexp"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,23 +70,17 @@ func markKnown(b *result.Baseline, v view, rule string, findings []Finding) {
 	had, same := map[fault]int{}, map[string]bool{}
 	for _, f := range b.Findings {
 		if f.Rule == rule {
-			had[fault{f.StableName, requiredState(f.Finding)}]++
+			had[fault{f.StableName, f.RequiredState()}]++
 			same[f.Object] = true
 		}
 	}
 	for _, first := range []bool{true, false} {
 		for i := range findings {
 			f := &findings[i]
-			if of := (fault{v.stableName(f.Object), requiredState(*f)}); same[f.Object] == first && had[of] > 0 {
+			if of := (fault{v.stableName(f.Object), f.RequiredState()}); same[f.Object] == first && had[of] > 0 {
 				had[of]--
 				f.Known = true
 			}
 		}
 	}
 }
-
-var numbered = regexp.MustCompile(`v?\d[\w.:-]*`)
-
-// requiredState returns the required state without its numbers: a version, a count or a time may have
-// changed since.
-func requiredState(f Finding) string { return numbered.ReplaceAllString(f.Want, "#") }

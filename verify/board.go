@@ -48,7 +48,7 @@ func (b *board) record(id string, findings []Finding, now time.Time) {
 	since := map[string]time.Time{}
 	for _, f := range r.findings {
 		since[f.Object] = f.Since
-		if !f.Known {
+		if f.Decides() {
 			b.lastBroken = f
 		}
 	}
@@ -152,7 +152,7 @@ func (r *row) line() (line, more string) {
 	case !r.judged && r.stale == "":
 		return "", ""
 	case r.outcome() == result.Known:
-		return r.title + ": broken, as in the baseline", ""
+		return r.title + ": broken, " + r.excuse(), ""
 	case r.outcome() == result.OK:
 		return r.held(), ""
 	case r.outcome() == result.LeftOut, r.outcome() == result.Unseen:
@@ -181,13 +181,13 @@ func (r *row) first() (line, more string) {
 	return result.OneLine(found[0].Object + ": " + found[0].Saw), more
 }
 
-// deciding returns the findings that the baseline does not have. If the result is outdated, it
+// deciding returns the findings that affect the result. If the result is outdated, it
 // returns none.
 func (r *row) deciding() []Finding {
 	if r.stale != "" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return f.Known })
+	return slices.DeleteFunc(slices.Clone(r.findings), func(f Finding) bool { return !f.Decides() })
 }
 
 // blind returns why the rule could not be evaluated, or "".

@@ -45,11 +45,11 @@ func noRestarts(b *result.Baseline) rule {
 
 func restarts(before result.Snapshot, v view) []Finding {
 	var findings []Finding
-	rebooted := rebooted(before.Nodes, v.nodeStates())
+	rebooted := result.Rebooted(before.Nodes, v.nodeStates())
 	for name, state := range v.containerStates() {
 		total, in := int32(0), []string{}
 		for key, pod := range state.Pods {
-			if n := restartsOf(before.Containers[name].Pods[key], pod, rebooted[pod.Node]); n > 0 {
+			if n := pod.RestartsSince(before.Containers[name].Pods[key], rebooted[pod.Node]); n > 0 {
 				total += n
 				in = append(in, pod.Name)
 			}
@@ -63,26 +63,4 @@ func restarts(before result.Snapshot, v view) []Finding {
 		}
 	}
 	return findings
-}
-
-// restartsOf counts the restarts since the baseline. A pod that is new since then, also a static
-// pod under its old name, is compared with zero. A reboot of the host explains one restart.
-func restartsOf(before, now result.PodState, rebooted bool) int32 {
-	n := now.Restarts
-	if before.Restarts <= n {
-		n -= before.Restarts
-	}
-	if rebooted && before.Name != "" {
-		n--
-	}
-	return max(n, 0)
-}
-
-func rebooted(before, now map[string]result.NodeState) map[string]bool {
-	all := map[string]bool{}
-	for name, n := range now {
-		was, there := before[name]
-		all[name] = there && was.BootID != n.BootID
-	}
-	return all
 }

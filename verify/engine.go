@@ -194,6 +194,7 @@ func (e *engine) judgeRule(r rule) {
 	}
 	if b := e.options.Baseline; b != nil {
 		markKnown(b, e.view, r.id, findings)
+		e.attribute(r.id, findings)
 		expected = ignoreKnown(b, r.id, expected)
 	}
 	row.unseen, row.nothing, row.fix = expected.missing, expected.nothing, expected.fix

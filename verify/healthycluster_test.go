@@ -19,6 +19,7 @@ import (
 
 	"airgap.dev/airgap/verify/dataplane"
 	"airgap.dev/airgap/verify/imagecache"
+	"airgap.dev/airgap/verify/joinrights"
 	"airgap.dev/airgap/verify/nodereport"
 	"airgap.dev/airgap/verify/result"
 )
@@ -62,7 +63,7 @@ func newHealthyCluster() *healthyCluster {
 	served.Object["status"] = map[string]any{"conditions": []any{map[string]any{"type": "Available", "status": "True"}}}
 	w.add("APIService", served)
 	w.add("ClusterRoleBinding", &rbacv1.ClusterRoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "airgap:join"}, RoleRef: rbacv1.RoleRef{Name: "airgap:join"}, Subjects: []rbacv1.Subject{{Kind: "Group", Name: joinTokensGroup}},
+		ObjectMeta: metav1.ObjectMeta{Name: "airgap:join"}, RoleRef: rbacv1.RoleRef{Name: "airgap:join"}, Subjects: []rbacv1.Subject{{Kind: "Group", Name: joinrights.TokensGroup}},
 	})
 	w.options = Options{
 		Nodes: []string{"cp1", "w1"}, NodeReports: true, PodLinks: []string{"flannel.1"}, Since: time.Now().Add(-time.Minute),

@@ -1,14 +1,13 @@
 package verify
 
 import (
-	"crypto/x509"
-	"encoding/pem"
-	"fmt"
 	"slices"
 	"strings"
 
 	certificatesv1 "k8s.io/api/certificates/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"airgap.dev/airgap/verify/joinrights"
 )
 
 // keptBinding is a ClusterRoleBinding: its ClusterRole, and its subjects that match a bootstrap
@@ -39,79 +38,25 @@ type keptRequest struct {
 func keepBinding(o *rbacv1.ClusterRoleBinding) *keptBinding {
 	kept := &keptBinding{objectMeta: metaOf(o.ObjectMeta), role: o.RoleRef.Name}
 	for _, s := range o.Subjects {
-		if comesWithToken(s) {
+		if joinrights.OfToken(s) {
 			kept.tokens = append(kept.tokens, s.Kind+" "+s.Name)
 		}
 	}
 	return kept
 }
 
-// comesWithToken includes nodes: a node must not get the certificate of another node. A token
-// also has the groups of all authenticated users.
-func comesWithToken(s rbacv1.Subject) bool {
-	switch s.Kind {
-	case rbacv1.GroupKind:
-		return s.Name == "system:bootstrappers" || strings.HasPrefix(s.Name, "system:bootstrappers:") || s.Name == "system:authenticated" || s.Name == "system:nodes"
-	case rbacv1.UserKind:
-		return strings.HasPrefix(s.Name, "system:bootstrap:") || strings.HasPrefix(s.Name, "system:node:")
-	}
-	return false
-}
-
 func keepRole(o *rbacv1.ClusterRole) *keptRole {
-	return &keptRole{metaOf(o.ObjectMeta), slices.ContainsFunc(o.Rules, approvesNodes)}
-}
-
-func approvesNodes(r rbacv1.PolicyRule) bool {
-	has := func(list []string, one ...string) bool {
-		return slices.ContainsFunc(one, func(s string) bool { return slices.Contains(list, s) })
-	}
-	return has(r.APIGroups, "*", certificatesv1.GroupName) && has(r.Verbs, "*", "create") &&
-		has(r.Resources, "*", "*/nodeclient", "certificatesigningrequests/nodeclient", "certificatesigningrequests/*")
+	return &keptRole{metaOf(o.ObjectMeta), slices.ContainsFunc(o.Rules, joinrights.Approves)}
 }
 
 func keepRequest(o *certificatesv1.CertificateSigningRequest) *keptRequest {
-	kept := &keptRequest{objectMeta: metaOf(o.ObjectMeta), user: o.Spec.Username, foreign: foreignRequest(o)}
+	kept := &keptRequest{objectMeta: metaOf(o.ObjectMeta), user: o.Spec.Username, foreign: joinrights.Foreign(o)}
 	for _, c := range o.Status.Conditions {
 		if c.Type == certificatesv1.CertificateDenied && strings.HasPrefix(c.Reason, deniedByAirgap) {
 			kept.refused = c.Message
 		}
 	}
 	return kept
-}
-
-// joinTokensGroup is the group of the join tokens. jointoken.Approver decides about its requests.
-const joinTokensGroup = "system:bootstrappers:airgap:join"
-
-// foreignRequest describes a request of a node for another name than its own. For a bootstrap
-// token, it describes a request to a signer that is not for nodes, or of a token that is not a
-// join token. Such a request stays pending, and nothing else reports it.
-func foreignRequest(o *certificatesv1.CertificateSigningRequest) string {
-	r := o.Spec
-	switch token := strings.HasPrefix(r.Username, "system:bootstrap:"); {
-	case token && r.SignerName != certificatesv1.KubeAPIServerClientKubeletSignerName:
-		return "a certificate from the signer " + r.SignerName
-	case token && !slices.Contains(r.Groups, joinTokensGroup) && len(o.Status.Conditions) == 0:
-		return "a certificate with a bootstrap token that is not a join token"
-	case strings.HasPrefix(r.Username, "system:node:"):
-		if name := requestedName(r.Request); name != r.Username {
-			return fmt.Sprintf("a certificate for %q", name)
-		}
-	}
-	return ""
-}
-
-// requestedName returns the common name of a request, or "" if it cannot be parsed.
-func requestedName(text []byte) string {
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return ""
-	}
-	form, err := x509.ParseCertificateRequest(block.Bytes)
-	if err != nil {
-		return ""
-	}
-	return form.Subject.CommonName
 }
 
 // deniedByAirgap is the prefix of the reasons of jointoken.Approver.

@@ -15,15 +15,18 @@ func (e *engine) report(healthy bool, began time.Time) result.Report {
 	if r.About.Version == "" {
 		r.About.Version = e.server
 	}
-	known, waiting := []Finding{}, 0
+	known, elsewhere, waiting := []Finding{}, []Finding(nil), 0
 	for _, id := range e.board.ids {
 		row := e.board.rows[id]
 		deciding := row.deciding()
 		r.Rules = append(r.Rules, row.result(id))
 		r.Findings = append(r.Findings, deciding...)
 		for _, f := range row.findings {
-			if f.Known {
+			switch {
+			case f.Known:
 				known = append(known, f)
+			case f.Elsewhere:
+				elsewhere = append(elsewhere, f)
 			}
 		}
 		if !row.stays {
@@ -35,7 +38,7 @@ func (e *engine) report(healthy bool, began time.Time) result.Report {
 	}
 	r.OK = healthy && len(r.Findings)+len(r.Unseen()) == 0
 	if b := e.options.Baseline; b != nil {
-		r.Baseline = &result.Comparison{Taken: b.Taken, Known: known, Changed: []result.Difference{}}
+		r.Baseline = &result.Comparison{Taken: b.Taken, Known: known, Elsewhere: elsewhere, Changed: []result.Difference{}}
 	}
 	return r
 }

@@ -70,6 +70,9 @@ type Options struct {
 	// Baseline is compared with the result: its findings do not decide, and objects that vanished
 	// or restarted since then are findings. Nil: no comparison.
 	Baseline *result.Baseline
+	// Elsewhere reports whether a new finding about a workload of the site, with its Place, is not
+	// because of the change since Baseline: it does not decide. Nil: all decide.
+	Elsewhere func(result.Finding) bool
 	// Since enables the report of past failures after this time.
 	Since time.Time
 	// Watch receives each change, and the run goes on until the timeout or the end of ctx. Run

@@ -56,7 +56,7 @@ func prepareWith(ctx context.Context, f *Fleet, with tools, p ui.Progress) ([]pr
 		if err := m.bring(ctx, with.program); err != nil {
 			return fmt.Errorf("install airgap.rpm: %w", err)
 		}
-		here, err := m.Membership(ctx)
+		here, err := atRest(ctx, f, m)
 		if err != nil {
 			return err
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"airgap.dev/airgap/cluster/fleet/passwords"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
@@ -16,13 +14,12 @@ import (
 const maxAsked = 3
 
 // seek reads the passwords of hosts that require one from the source of airgap.yaml, on as many hosts at a time as a
-// login. Each host keeps its own error.
-func seek(ctx context.Context, source passwords.Source, parallel int, members []*Member) error {
-	if source == nil {
+// login. A command may take long, so it is shown. Each host keeps its own error.
+func seek(ctx context.Context, f *Fleet, members []*Member) error {
+	if f.source == nil {
 		return nil
 	}
-	var g errgroup.Group
-	g.SetLimit(parallel)
+	asked, before := []*Member{}, map[*Member]error{}
 	for _, m := range members {
 		kind, is := asksFor(m.Err)
 		c := m.credential(kind)
@@ -30,12 +27,19 @@ func seek(ctx context.Context, source passwords.Source, parallel int, members []
 			continue
 		}
 		c.sought = true
-		g.Go(func() error {
-			c.found, c.failed = source.For(ctx, m.host, kind)
-			return nil
-		})
+		asked, before[m] = append(asked, m), m.Err
 	}
-	_ = g.Wait() // each host has its own error
+	if len(asked) == 0 {
+		return nil
+	}
+	shown(ctx, f, f.console.Progress(), "Read the passwords", asked, asked, func(ctx context.Context, m *Member) error {
+		m.doing(f.source.String())
+		kind, _ := asksFor(before[m])
+		c := m.credential(kind)
+		c.found, c.failed = f.source.For(ctx, m.host, kind)
+		return before[m] // it still requires the password
+	})
+	f.console.EndProgress()
 	return ctx.Err()
 }
 
@@ -84,12 +88,12 @@ func (f *Fleet) reserve(ctx context.Context, m *Member, kind passwords.Kind) (ne
 	case ownLogin:
 		return f.chooseTyped(ctx, m, kind)
 	case typed, shared:
-		f.console.Tell(fmt.Sprintf("It was not tried on %s: %s refused the same password.", m.Node.Name, strings.Join(by, " and ")))
+		f.console.Tell(fmt.Sprintf("It was not tried on %s: %s the same password.", m.Node.Name, by))
 		return f.ask(ctx, m, kind)
 	case configured:
 	}
-	return m.fail(advice.Replace(fmt.Errorf("%w; the %s password from %s was not tried, because %s refused the ones from there", m.Err, kind, g.from, strings.Join(by, " and ")),
-		"correct the passwords there and run the same command again")), nil
+	return m.fail(advice.Replace(fmt.Errorf("%w; the %s password from %s was not tried, because %s the ones from there", m.Err, kind, g.from, by),
+		"correct the passwords there, or fix these hosts, and run the same command again")), nil
 }
 
 // chooseTyped takes a password that the user types. The first host of an account gets it alone. If it accepts, the user
@@ -99,16 +103,16 @@ func (f *Fleet) chooseTyped(ctx context.Context, m *Member, kind passwords.Kind)
 		return giveUp, nil
 	}
 	c, all := m.credential(kind), of(f.guesses.groups, m.account(kind))
-	if all.text != "" && all.agreement == undecided && all.first != m {
+	if all.text != "" && all.password(m) == undecided && all.first != m {
 		if err := all.agree(ctx, f.console, m.account(kind), f.Members); err != nil {
 			return giveUp, err
 		}
 	}
 	switch {
-	case all.agreement == same && !all.broken && !c.refused[shared]:
+	case all.text != "" && all.first != m && all.password(m) == same && !c.refused[shared]:
 		c.guess = guess{text: all.text, origin: shared}
 		return f.reserve(ctx, m, kind)
-	case all.agreement != undecided:
+	case all.text != "" && all.first != m:
 		return f.ask(ctx, m, kind)
 	case all.first == nil || all.first.over && !all.refused:
 		all.first = m
@@ -125,27 +129,36 @@ func (f *Fleet) chooseTyped(ctx context.Context, m *Member, kind passwords.Kind)
 // agree asks whether the password that one host accepted is that of the other hosts.
 func (g *group) agree(ctx context.Context, console ui.Console, a account, members []*Member) error {
 	var names []string
+	var asking []*Member
 	for _, m := range members {
-		if kind, is := asksFor(m.Err); is && kind == a.kind && m.host.User == a.user && !m.over {
-			names = append(names, m.Node.Name)
+		if kind, is := asksFor(m.Err); is && kind == a.kind && m.host.User == a.user && !m.over && m != g.first && g.password(m) == undecided {
+			names, asking = append(names, m.Node.Name), append(asking, m)
 		}
 	}
 	console.Tell(fmt.Sprintf("%s accepted the %s. %s of this user also require one: %s.", g.first.Node.Name, a.title(), ui.Count(len(names), "other host"), listed(names)))
+	agreed, all := each, true // nothing is shared without a clear answer
 	for range maxAsked {
-		answer, err := console.Ask(ctx, "Type yes if they have the same password, or no to enter one for each: ", false)
+		answer, err := console.Ask(ctx, "Type yes if they have the same password, all if hosts that ask later have it too, or no to enter one for each: ", false)
 		if err != nil {
 			return ctx.Err()
 		}
-		switch strings.TrimSpace(answer) {
-		case "yes":
-			g.agreement = same
-			return nil
-		case "no":
-			g.agreement = each
-			return nil
+		if answer = strings.TrimSpace(answer); answer == "yes" || answer == "all" {
+			agreed = same
+		}
+		if agreed == same || answer == "no" {
+			all = answer != "yes"
+			break
 		}
 	}
-	g.agreement = each // nothing is shared without a clear answer
+	if all {
+		g.later = agreed
+	}
+	if g.agreed == nil {
+		g.agreed = map[*Member]agreement{}
+	}
+	for _, m := range asking {
+		g.agreed[m] = agreed
+	}
 	return nil
 }
 

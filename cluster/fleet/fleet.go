@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -44,8 +45,9 @@ type Fleet struct {
 	Policy   *Policy
 	tolerant bool // as in Options
 
-	source  passwords.Source // of airgap.yaml; nil if it has none
-	guesses *guesses
+	source    passwords.Source // of airgap.yaml; nil if it has none
+	guesses   *guesses
+	lateAgain time.Duration
 }
 
 // Member is one other host. Only one goroutine uses it at a time.
@@ -113,7 +115,7 @@ func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	if err != nil {
 		return &Fleet{}, err
 	}
-	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), Policy: policy, tolerant: o.Tolerant, dialer: &remote.Dialer{
+	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), lateAgain: lateAgain, Policy: policy, tolerant: o.Tolerant, dialer: &remote.Dialer{
 		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
 		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: site.KnownHostsFile},
 	}}

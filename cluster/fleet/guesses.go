@@ -1,7 +1,9 @@
 package fleet
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 	"sync"
 
 	"airgap.dev/airgap/cluster/fleet/passwords"
@@ -14,7 +16,11 @@ import (
 //     ends that.
 //   - The passwords of a file or a command go to one host at a time until one is accepted, and to no other host after
 //     two refusals.
+//   - A host that gets a password and does not answer may count it as wrong: it ends the connection or hangs. One other
+//     host may get the password then; none, if the account is locked.
 //   - A host gets at most maxWrong wrong passwords in one run.
+//   - A host that boots refuses right passwords while its directory of users is down, so a password that it accepted
+//     before in this run is tried once more after a pause (late.go).
 const maxWrong = 2
 
 // origin is where a guess comes from.
@@ -65,7 +71,21 @@ type account struct {
 type outcome struct {
 	accepted  bool
 	refusedBy []string
-	tried     bool // by a host in this round
+	silentBy  []string // hosts that did not answer
+	tried     bool     // by a host in this round
+}
+
+// over reports whether no other host may try: a refusal counts twice as much as no answer.
+func (o *outcome) over(refusals int) bool {
+	return !o.accepted && 2*len(o.refusedBy)+len(o.silentBy) >= 2*refusals
+}
+
+// by names the hosts that did not accept.
+func (o *outcome) by() string {
+	if len(o.silentBy) == 0 {
+		return strings.Join(o.refusedBy, " and ") + " refused"
+	}
+	return strings.Join(append(slices.Clone(o.refusedBy), o.silentBy...), " and ") + " did not accept"
 }
 
 type value struct {
@@ -78,22 +98,31 @@ type originOf struct {
 	origin
 }
 
-// agreement is the answer of the user about the hosts of an account.
+// agreement is the answer of the user about the password of a host.
 type agreement int
 
 const (
 	undecided agreement = iota
-	same                // one password for all
-	each                // one for each host
+	same                // the typed one
+	each                // its own
 )
 
 // group is the hosts of an account whose password is typed.
 type group struct {
-	first     *Member // which gets the first typed password
-	text      string  // the typed password that first accepted
-	refused   bool    // first refused a typed password
-	agreement agreement
-	broken    bool // a host refused the shared password
+	first   *Member // which gets the first typed password
+	text    string  // the typed password that first accepted
+	refused bool    // first refused a typed password
+	agreed  map[*Member]agreement
+	later   agreement // for hosts that ask later
+	broken  bool      // a host refused the shared password
+}
+
+// password returns the password of a host, as far as the user has said.
+func (g *group) password(m *Member) agreement {
+	if g.broken {
+		return each
+	}
+	return cmp.Or(g.agreed[m], g.later)
 }
 
 // guesses has the results of all passwords. Goroutines of several hosts note results.
@@ -102,10 +131,11 @@ type guesses struct {
 	values  map[value]*outcome
 	origins map[originOf]*outcome
 	groups  map[account]*group
+	late    map[value]int // refusals of a password after its host accepted it, until a host accepts it again
 }
 
 func newGuesses() *guesses {
-	return &guesses{values: map[value]*outcome{}, origins: map[originOf]*outcome{}, groups: map[account]*group{}}
+	return &guesses{values: map[value]*outcome{}, origins: map[originOf]*outcome{}, groups: map[account]*group{}, late: map[value]int{}}
 }
 
 func (m *Member) account(kind passwords.Kind) account { return account{m.host.User, kind} }
@@ -149,29 +179,31 @@ func (g *guesses) newRound() {
 }
 
 // reserve reports whether a host may try its guess now, or waits for the result of another host. Neither means never,
-// because by refused.
-func (g *guesses) reserve(m *Member, kind passwords.Kind) (now, later bool, by []string) {
+// because of by: "node2 refused".
+func (g *guesses) reserve(m *Member, kind passwords.Kind) (now, later bool, by string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	all := g.outcomes(m, kind)
-	if slices.Contains(all[0].refusedBy, m.Node.Name) {
-		return false, false, []string{m.Node.Name}
+	for verb, hosts := range map[string][]string{" refused": all[0].refusedBy, " did not accept": all[0].silentBy} {
+		if slices.Contains(hosts, m.Node.Name) {
+			return false, false, m.Node.Name + verb
+		}
 	}
 	most := []int{1, m.credential(kind).origin.mostRefusals()}
 	for i, o := range all {
-		if !o.accepted && len(o.refusedBy) >= most[i] {
-			return false, false, o.refusedBy
+		if o.over(most[i]) {
+			return false, false, o.by()
 		}
 	}
 	for _, o := range all {
 		if !o.accepted && o.tried {
-			return false, true, nil
+			return false, true, ""
 		}
 	}
 	for _, o := range all {
 		o.tried = true
 	}
-	return true, false, nil
+	return true, false, ""
 }
 
 // note records that a host accepted its guess, or else refused it.
@@ -188,6 +220,7 @@ func (g *guesses) note(m *Member, kind passwords.Kind, accepted bool) {
 	all := of(g.groups, m.account(kind))
 	if accepted {
 		c.accepted = true
+		delete(g.late, value{m.account(kind), c.text})
 		if c.origin == typed && all.first == m {
 			all.text = c.text
 		}
@@ -201,6 +234,23 @@ func (g *guesses) note(m *Member, kind passwords.Kind, accepted bool) {
 	all.broken = all.broken || c.origin == shared
 	all.refused = all.refused || c.origin == typed && all.first == m
 	c.guess = guess{} // it does not go to this host again
+}
+
+// unanswered records that a host got its guess and did not answer.
+func (g *guesses) unanswered(m *Member, kind passwords.Kind, locked bool) {
+	if locked {
+		g.note(m, kind, false)
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, o := range g.outcomes(m, kind) {
+		if !slices.Contains(o.silentBy, m.Node.Name) {
+			o.silentBy = append(o.silentBy, m.Node.Name)
+		}
+	}
+	m.wrong++
+	m.credential(kind).guess = guess{}
 }
 
 // revoked reports whether a host's guess is the shared password that another host has refused meanwhile. The host then

@@ -18,7 +18,7 @@ import (
 	"airgap.dev/airgap/internal/ui/uitest"
 )
 
-const agreed = "Type yes if they have the same password, or no to enter one for each: "
+const agreed = "Type yes if they have the same password, all if hosts that ask later have it too, or no to enter one for each: "
 
 // bank is hosts that ask for passwords, with the passwords that each of them got.
 type bank struct {
@@ -280,7 +280,7 @@ func TestPasswordCommand(t *testing.T) {
 	}
 }
 
-// TestRefusedPasswordEndsTheWait: the password changes while a host is away. The host gets the old one once.
+// TestRefusedPasswordEndsTheWait: the password changes while a host is away. The host gets the old one once more.
 func TestRefusedPasswordEndsTheWait(t *testing.T) {
 	t.Parallel() // it waits for knockAgain
 	b := bankOf(t, nil, "p2")
@@ -294,7 +294,7 @@ func TestRefusedPasswordEndsTheWait(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "log in again after the connection was lost: log in on node2") || advice.Of(err) == "" {
 		t.Errorf("got %v", err)
 	}
-	if got := b.tried(); !slices.Equal(got, []string{"p2"}) {
+	if got := b.tried(); !slices.Equal(got, []string{"p2 p2"}) {
 		t.Errorf("the host got %q", got)
 	}
 }

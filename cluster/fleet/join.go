@@ -9,7 +9,6 @@ import (
 
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
-	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/remote"
@@ -219,7 +218,9 @@ func (f *Fleet) comeBack(ctx context.Context, m *Member, line ui.Host, gone bool
 			return err
 		}
 		if refusesLogin(err) {
-			return advice.Add(fmt.Errorf("log in again after the connection was lost: %w", err), "run the same command again: it asks for the password, and continues")
+			if err := refusedAgain(ctx, f, m, line, err, until); err != nil {
+				return err
+			}
 		}
 		if time.Now().After(until) {
 			return fmt.Errorf("wait %s for the host to come back: %w", patience, err)

@@ -41,7 +41,7 @@ const (
 // hosts that wait for them.
 func (f *Fleet) answerAll(ctx context.Context, members []*Member) (try, waiting []*Member, err error) {
 	f.guesses.newRound()
-	if err := seek(ctx, f.source, f.site.Config.SSH.Parallel, members); err != nil {
+	if err := seek(ctx, f, members); err != nil {
 		return nil, nil, err
 	}
 	for len(try) == 0 && len(members) > 0 {
@@ -101,12 +101,16 @@ func (f *Fleet) enter(ctx context.Context, m *Member) error {
 func (g *guesses) result(m *Member, kind passwords.Kind, err error, byPassword bool) error {
 	c := m.credential(kind)
 	tried := c.guess
+	unanswered, isUnanswered := errors.AsType[*remote.UnansweredError](err)
 	switch {
 	case tried.text == "":
 	case err == nil && byPassword:
 		g.note(m, kind, true)
 	case err == nil:
 		c.guess = guess{} // the host did not need it, so it is not verified
+	case isUnanswered && !tried.accepted:
+		g.unanswered(m, kind, unanswered.Locked)
+	case refusesPassword(err) && tried.accepted && g.refusedLate(m, kind): // comeBack tries it again
 	case refusesPassword(err):
 		g.note(m, kind, false)
 		if tried.from != "" {

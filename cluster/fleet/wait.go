@@ -38,13 +38,18 @@ type waits struct {
 
 // eachShown is Each, with a line on the screen.
 func (f *Fleet) eachShown(ctx context.Context, p ui.Progress, title string, members []*Member, do func(context.Context, *Member) error) {
+	shown(ctx, f, p, title, members, f.Members, do)
+}
+
+// shown is eachShown, with a line that counts these hosts.
+func shown(ctx context.Context, f *Fleet, p ui.Progress, title string, members, counted []*Member, do func(context.Context, *Member) error) {
 	w := &waits{title: title, members: members, said: map[*activity]time.Time{}}
-	for _, m := range f.Members {
+	for _, m := range counted {
 		if m.over && !slices.Contains(members, m) {
 			w.done.Add(1)
 		}
 	}
-	stop, live := ui.Waiting(p, func() string { return w.line(len(f.Members), time.Now()) })
+	stop, live := ui.Waiting(p, func() string { return w.line(len(counted), time.Now()) })
 	if !live {
 		p.Now(title) // for programs
 		defer p.Now("")
@@ -56,16 +61,23 @@ func (f *Fleet) eachShown(ctx context.Context, p ui.Progress, title string, memb
 			if !live || ctx.Err() != nil {
 				p.Say("%s", text)
 			}
-		}, len(f.Members))
+		}, len(counted))
 	}()
 	f.Each(ctx, members, func(ctx context.Context, m *Member) error {
 		m.doing("the connection")
-		defer func() { m.activity.Store(nil); w.done.Add(1) }()
-		return do(ctx, m)
+		err := do(ctx, m)
+		if err == nil || ctx.Err() == nil { // a wait that was cancelled is said first
+			m.activity.Store(nil)
+			w.done.Add(1)
+		}
+		return err
 	})
 	close(ended)
 	<-watched
 	stop()
+	for _, m := range members {
+		m.activity.Store(nil)
+	}
 }
 
 // watch says long waits, and all waits at the end of ctx, until ended.
@@ -73,15 +85,21 @@ func (w *waits) watch(ctx context.Context, ended <-chan struct{}, say func(strin
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	cancelled := ctx.Done()
+	last := func() {
+		if now := time.Now(); w.note(now, 0) {
+			say(w.line(of, now))
+		}
+	}
 	for {
 		select {
 		case <-ended:
+			if cancelled != nil && ctx.Err() != nil { // both at the same time
+				last()
+			}
 			return
 		case <-cancelled:
 			cancelled = nil
-			if w.note(time.Now(), 0) {
-				say(w.line(of, time.Now()))
-			}
+			last()
 		case now := <-tick.C:
 			if cancelled != nil && w.note(now, sayAfter) {
 				say(w.line(of, now))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"net"
 	"os"
 	"strings"
 	"testing"
@@ -58,11 +59,40 @@ func TestCancelledWait(t *testing.T) {
 	if err := b.Connect(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	if said := b.console.(*ui.Terminal).Err.(*bytes.Buffer).String(); !strings.Contains(said, "Log in on the other hosts: 1 of 2; waiting for node3 (sudo) for 0 s\n") {
+	if said := b.said(); !strings.Contains(said, "Log in on the other hosts: 1 of 2; waiting for node3 (sudo) for 0 s\n") {
 		t.Errorf("the screen has %q", said)
 	}
 	if text, err := os.ReadFile(b.Members[1].log.file.Name()); err != nil || !strings.Contains(string(text), "waiting for sudo for 0 s") {
 		t.Errorf("the log has %q, %v", text, err)
+	}
+}
+
+// said is the output on the screen.
+func (b *bank) said() string { return b.console.(*ui.Terminal).Err.(*bytes.Buffer).String() }
+
+// TestCancelledWhileConnecting: the wait for a connection ends with the command, and is said all the same.
+func TestCancelledWhileConnecting(t *testing.T) {
+	b := bankOf(t, nil, "same")
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts connections, and no sshd answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	b.Members[0].host.Port = silent.Addr().(*net.TCPAddr).Port
+	for range 20 { // the end of the wait and of the command are at the same time
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		err := b.Connect(ctx)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v", err)
+		}
+	}
+	const want = "Log in on the other hosts: 0 of 1; waiting for node2 (the connection) for 0 s\n"
+	if said := b.said(); strings.Count(said, want) != 20 {
+		t.Errorf("%q is on the screen %d times:\n%s", want, strings.Count(said, want), said)
+	}
+	if b.Members[0].activity.Load() != nil {
+		t.Error("the host still waits")
 	}
 }
 

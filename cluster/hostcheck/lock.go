@@ -17,22 +17,24 @@ import (
 
 // LockHost takes the lock of this host, so that only one command at a time changes it. The kernel releases the lock
 // when the process exits.
-func LockHost() (release func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(site.LockFile), 0o755); err != nil {
+func LockHost() (release func(), err error) { return lockAt(site.LockFile) }
+
+func lockAt(file string) (release func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
 		return nil, fmt.Errorf("lock this host: %w", err)
 	}
-	f, err := os.OpenFile(site.LockFile, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("lock this host: %w", err)
 	}
 	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if err == nil && !isAt(f, site.LockFile) { // a reset has just removed the file
+	if err == nil && !isAt(f, file) { // a reset has just removed the file
 		f.Close()
-		return LockHost()
+		return lockAt(file)
 	}
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		f.Close()
-		return nil, busy()
+		return nil, busy(file)
 	}
 	if err != nil {
 		f.Close()
@@ -52,7 +54,7 @@ func HostAtRest() error {
 	}
 	defer f.Close()
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
-		return busy()
+		return busy(site.LockFile)
 	} else if err != nil {
 		return fmt.Errorf("check the lock of this host: %w", err)
 	}
@@ -62,11 +64,14 @@ func HostAtRest() error {
 // ErrBusy means that another command has the lock of this host.
 var ErrBusy = errors.New("another airgap command is changing this host")
 
-func busy() error {
+func busy(file string) error {
 	if about, next := detach.Running(host.Machine{Host: host.Local{}}); about != "" {
 		return advice.Add(fmt.Errorf("%w: %s", ErrBusy, about), "%s", next)
 	}
-	return advice.Add(ErrBusy, "wait for it; fuser -v %s shows its process", site.LockFile)
+	if h := holderOf(file); h.pid != 0 {
+		return advice.Add(fmt.Errorf("%w: %s", ErrBusy, h), "wait for it; ps -fp %d shows it", h.pid)
+	}
+	return advice.Add(ErrBusy, "wait for it; fuser -v %s shows its process", file)
 }
 
 // isAt reports whether the open file is the one at path.

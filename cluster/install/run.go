@@ -66,21 +66,18 @@ type installation struct {
 // Run makes this host the first control-plane host, and the others nodes where they are
 // reached through SSH. Where some of those did not join, there are a result and an error.
 func Run(ctx context.Context, o Options) (Result, error) {
-	i, err := begin(ctx, o)
+	i, release, err := beginAlone(ctx, o)
 	if err != nil {
 		return Result{}, err
 	}
 	defer i.view.Close()
-	release, err := hostcheck.LockHost()
-	if err != nil {
-		return Result{}, err
-	}
 	defer release()
 	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH, Choice: o.Choice, Tolerant: true})
 	if err != nil {
 		return Result{}, err
 	}
 	defer f.Close()
+	f.AwaitBusy()
 	p := o.Console.Progress()
 	if i.site, err = Gate(ctx, i.site, o.Skip, i.view, i.trusted, f, p); err != nil {
 		return Result{}, err
@@ -97,6 +94,27 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return i.finishFleet(ctx, f, result, p)
 	}
 	return i.finish(ctx, result, p)
+}
+
+// beginAlone calls begin and locks this host. If an earlier run of install still works on it, it waits for its end, and
+// calls begin again: that run has changed the host.
+func beginAlone(ctx context.Context, o Options) (*installation, func(), error) {
+	for {
+		i, err := begin(ctx, o)
+		if err != nil {
+			return nil, nil, err
+		}
+		release, waited, err := hostcheck.AwaitLock(ctx, "install", o.Console.Progress())
+		o.Console.EndProgress()
+		if err == nil && !waited {
+			return i, release, nil
+		}
+		i.view.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+		release()
+	}
 }
 
 // begin finds out whether this is the host and the bundle to install. The caller closes

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 
+	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/kubeadm"
@@ -17,10 +18,15 @@ import (
 type Membership struct {
 	Joined  bool   `json:"joined"`
 	Cluster string `json:"cluster,omitempty"` // "sha256:…"
+	Busy    string `json:"busy,omitempty"`    // the airgap command that changes the host
 }
 
 // LocalMembership is MembershipOf this host.
-func LocalMembership() (Membership, error) { return MembershipOf(site.ThisMachine()) }
+func LocalMembership() (Membership, error) {
+	m, err := MembershipOf(site.ThisMachine())
+	m.Busy = hostcheck.Busy()
+	return m, err
+}
 
 // Write says it in one line.
 func (m Membership) Write(w io.Writer) error {

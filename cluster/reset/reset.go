@@ -239,7 +239,10 @@ func forget(root string) error {
 		return err
 	}
 	site.RemoveAbandoned(filepath.Join(root, site.StateDir, "airgap-restore-")) // backup copy of a killed restore
-	for _, name := range []string{upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile} {
+	if err := host.RemoveTree(filepath.Join(root, site.UpgradeDir, upgraderecord.RanDir)); err != nil {
+		return err
+	}
+	for _, name := range []string{upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile, filepath.Join(site.UpgradeDir, upgraderecord.ElsewhereFile)} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ func TestForget(t *testing.T) {
 	for _, name := range []string{
 		site.JournalFile, site.LockFile, site.MeasuredFile, site.OwedFile, host.Draft(site.VersionlockUndo), site.KnownHostsFile, host.Draft(site.KnownHostsFile),
 		upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile,
+		filepath.Join(site.UpgradeDir, upgraderecord.ElsewhereFile), filepath.Join(site.UpgradeDir, upgraderecord.RanDir, "w1.json"),
 	} {
 		write(t, filepath.Join(root, name))
 	}

@@ -58,12 +58,14 @@ type BackResult struct {
 	To        upgraderecord.BundleRef `json:"to,omitzero"`
 	Changed   int                     `json:"changed"`   // steps that ran
 	Unchanged int                     `json:"unchanged"` // steps that had nothing to do
+	// Elsewhere are the findings that did not stop the upgrade or the rollback.
+	Elsewhere []upgraderecord.Elsewhere `json:"elsewhere,omitempty"`
 	message   string
 }
 
 func (r BackResult) Write(w io.Writer) error {
-	_, err := fmt.Fprintln(w, r.message)
-	return err
+	fmt.Fprintln(w, r.message)
+	return writeElsewhere(w, r.Elsewhere)
 }
 
 // Back rolls back the last upgrade.
@@ -79,7 +81,7 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 		return BackResult{}, err
 	}
 	o.Skip = skip
-	r := &rollback{rollout: rollout{limits: limits{rules, 15 * time.Minute, o.Timeout}, journal: step.OpenJournal(site.JournalFile)}, options: o}
+	r := &rollback{rollout: rollout{limits: limits{rules, 15 * time.Minute, o.Timeout}, journal: step.OpenJournal(site.JournalFile), findings: upgraderecord.Findings()}, options: o}
 	record, err := upgraderecord.Read()
 	if err != nil {
 		return BackResult{}, err
@@ -136,10 +138,11 @@ func (r *rollback) runOnFirstHost(ctx context.Context) (done BackResult, err err
 	if err != nil {
 		return done, advice.Add(err, "fix the error and run airgap rollback again: completed steps do not run again")
 	}
+	elsewhere, err := r.findings.Elsewhere()
 	return BackResult{
-		From: r.record.To, To: r.record.From, Changed: result.Changed, Unchanged: result.Unchanged,
+		From: r.record.To, To: r.record.From, Changed: result.Changed, Unchanged: result.Unchanged, Elsewhere: elsewhere,
 		message: fmt.Sprintf("rolled back to Kubernetes %s of bundle %s (%d steps ran, %d were up to date)", r.record.From.Kubernetes, r.record.From.Name, result.Changed, result.Unchanged),
-	}, nil
+	}, err
 }
 
 // alreadyRolledBack reports whether this host has no part left in the rollback that the first host

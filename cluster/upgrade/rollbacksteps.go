@@ -3,6 +3,7 @@ package upgrade
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"time"
@@ -349,5 +350,5 @@ func (r *rollback) compareRestored(ctx context.Context) error {
 	if err := r.readNodesOnce(ctx); err != nil {
 		return err
 	}
-	return r.compare(ctx)
+	return r.compare(ctx, slices.Sorted(maps.Keys(r.nodes))...)
 }

@@ -35,9 +35,11 @@ type rollout struct {
 	fleet   *fleet.Fleet // nil: the user runs the commands on the other hosts
 	record  upgraderecord.Record
 	journal *step.Journal
-	client  kubernetes.Interface
-	nodes   map[string]corev1.Node // of the cluster at the start
-	p       ui.Progress
+	// findings has the workloads of the drained hosts, and the findings that did not stop this run.
+	findings upgraderecord.Attributed
+	client   kubernetes.Interface
+	nodes    map[string]corev1.Node // of the cluster at the start
+	p        ui.Progress
 }
 
 // limits are the timeouts for hosts, and the skipped rules of verify.
@@ -124,6 +126,9 @@ func (r *rollout) drainStep(n config.Node) step.Step {
 }
 
 func (r *rollout) drain(ctx context.Context, n config.Node) error {
+	if err := r.noteRan(ctx, n.Name); err != nil {
+		return err
+	}
 	if r.alone(n) {
 		r.p.Say("the pods of %s stay, because no other host can run them", n.Name)
 	} else if err := drain.Drain(ctx, r.client, n.Name, drain.Options{Timeout: r.drainTimeout, Say: r.p.Say}); err != nil {

@@ -12,8 +12,9 @@ import (
 )
 
 // compare compares the cluster with its state before the upgrade, except for nodes that were removed
-// since. An upgrade restarts containers, so it ignores restarts.
-func (r *rollout) compare(ctx context.Context) error {
+// since. hosts were changed since the last comparison; none at the end. An upgrade restarts containers,
+// so it ignores restarts.
+func (r *rollout) compare(ctx context.Context, hosts ...string) error {
 	before, err := (&verification.Modes{Baseline: verification.CompareBaseline, File: upgraderecord.UpgradeBaselineFile}).Before()
 	if err != nil {
 		return err
@@ -25,8 +26,14 @@ func (r *rollout) compare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.Baseline, v.Skip = before, append([]string{"restarts"}, v.Skip...)
-	return r.runVerify(ctx, v)
+	v.Skip = append([]string{"restarts"}, v.Skip...)
+	return comparison{hosts, r.findings, r.p.Say}.run(ctx, v, *before)
+}
+
+// compareAfter returns compare after the change of these hosts; "" is the end.
+func (r *rollout) compareAfter(hosts ...string) func(context.Context) error {
+	hosts = slices.DeleteFunc(hosts, func(name string) bool { return name == "" })
+	return func(ctx context.Context) error { return r.compare(ctx, hosts...) }
 }
 
 // verification returns the options of verify for the existing nodes: other nodes in airgap.yaml join later.

@@ -101,6 +101,9 @@ func (u *upgrade) changedStep() step.Step {
 			if err := u.readNodes(ctx); err != nil { // the preparation of other hosts may have taken days
 				return err
 			}
+			if err := u.noteRan(ctx, u.site.Node.Name); err != nil { // it may be changed without a drain
+				return err
+			}
 			return upgraderecord.Note(func(r *upgraderecord.Record) { r.Changed, r.Cordoned = true, u.record.Cordoned })
 		},
 	}
@@ -111,7 +114,7 @@ func (u *upgrade) changedStep() step.Step {
 func (u *upgrade) compareStep(host, when string) step.Step {
 	return step.Step{
 		Name: compareName + host, Title: "Compare the cluster with its state before the upgrade, " + when,
-		Once: u.record.UpgradeName(), Run: u.compare,
+		Once: u.record.UpgradeName(), Run: u.compareAfter(host),
 	}
 }
 

@@ -52,6 +52,8 @@ type Result struct {
 	To        upgraderecord.BundleRef `json:"to"`
 	Changed   int                     `json:"changed"`   // steps that ran
 	Unchanged int                     `json:"unchanged"` // steps that had nothing to do
+	// Elsewhere are the findings that did not stop the upgrade.
+	Elsewhere []upgraderecord.Elsewhere `json:"elsewhere,omitempty"`
 }
 
 // Run upgrades the cluster to the bundle in the directory.
@@ -71,7 +73,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 	if err != nil {
 		return Result{}, withRollbackHint(advice.Add(err, "fix the error and run the same command again: completed steps do not run again"))
 	}
-	return Result{u.record.From, u.record.To, result.Changed, result.Unchanged}, nil
+	elsewhere, err := u.findings.Elsewhere()
+	return Result{u.record.From, u.record.To, result.Changed, result.Unchanged, elsewhere}, err
 }
 
 // DryRun runs the checks of Run, and returns its plan.
@@ -105,7 +108,7 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 		return nil, err
 	}
 	u := &upgrade{
-		rollout: rollout{limits: limits{rules, o.DrainTimeout, o.Timeout}, view: v, trusted: t.Keys, journal: step.OpenJournal(site.JournalFile)},
+		rollout: rollout{limits: limits{rules, o.DrainTimeout, o.Timeout}, view: v, trusted: t.Keys, journal: step.OpenJournal(site.JournalFile), findings: upgraderecord.Findings()},
 		skip:    skip, noRollback: o.WithoutRollback, release: func() {},
 	}
 	defer func() {
@@ -151,8 +154,8 @@ func (r Result) Write(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "nothing to do: the cluster already runs bundle %s with Kubernetes %s\n", r.To.Name, r.To.Kubernetes)
 		return err
 	}
-	_, err := fmt.Fprintf(w, "upgraded from Kubernetes %s to %s and verified (%d steps ran, %d were up to date)\n", r.From.Kubernetes, r.To.Kubernetes, r.Changed, r.Unchanged)
-	return err
+	fmt.Fprintf(w, "upgraded from Kubernetes %s to %s and verified (%d steps ran, %d were up to date)\n", r.From.Kubernetes, r.To.Kubernetes, r.Changed, r.Unchanged)
+	return writeElsewhere(w, r.Elsewhere)
 }
 
 // open finds the installed bundle, and returns an error on a wrong host.

@@ -37,9 +37,10 @@ At a terminal the command runs in a unit of systemd, and goes on when the login 
 ends. Run the same command again to follow it.
 
 Nothing is changed before every check passes. The command can be interrupted at any point.
-The next run continues with the remaining steps and repairs drift. On a finished host it
-changes nothing. After the bundle is copied, DIR can be the copy: airgap status shows its
-path. A later bundle of the same cluster is in ` + site.StoreDir + `/NAME-ID.
+The next run waits for work that an earlier one left in progress on a host, continues with
+the remaining steps and repairs drift. On a finished host it changes nothing. After
+the bundle is copied, DIR can be the copy: airgap status shows its path. A later bundle of
+the same cluster is in ` + site.StoreDir + `/NAME-ID.
 
 With --require-key the bundle must be signed with exactly that key; the keys from
 airgap.rpm do not count. Later commands on the server require the same key, until

@@ -29,7 +29,8 @@ Otherwise, or with --no-ssh, it shows the command for each host, and continues w
 are done.
 
 The command can be interrupted at any point. The next run continues where it stopped. At
-the end the cluster is compared with its state before the upgrade.`
+the end the cluster is compared with its state before the upgrade. Problems that did not
+stop the upgrade, because its hosts were not the cause, do not stop the rollback either.`
 
 func rollbackCommand(a *app) *cobra.Command {
 	var o upgrade.BackOptions

@@ -35,8 +35,11 @@ one at a time.
 5. Upgrade the network plugin and the add-ons.
 
 Each host is drained within the PodDisruptionBudgets. Data in emptyDir volumes is lost.
-After each host the cluster is compared with the recorded state. With a single
-control-plane host, use airgap backup --dir for a second copy of the backup.
+After each host the cluster is compared with the recorded state. A new problem stops the
+upgrade if it can be because of that host. If a workload had no pod there, and its broken
+pods are on other hosts, the problem is printed and listed at the end, and the upgrade
+goes on. With a single control-plane host, use airgap backup --dir for a second copy of
+the backup.
 
 With a section ssh in airgap.yaml, the command runs on the other hosts through SSH.
 Otherwise, or with --no-ssh, it shows the command for each host, and continues when they

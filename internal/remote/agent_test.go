@@ -44,6 +44,43 @@ func TestSilentAgent(t *testing.T) {
 	}
 }
 
+// TestAgentAnswersAgain: an agent that was silent is asked again after some time, by one login. If it answers, by all.
+func TestAgentAnswersAgain(t *testing.T) {
+	file, hostKey := filepath.Join(t.TempDir(), "key"), sshtest.NewKey(t)
+	s := sshtest.Serve(t, sshtest.Takes(sshtest.KeyFile(t, file, "", 0o600)), hostKey)
+	ring := agent.NewKeyring()
+	key, err := ssh.ParseRawPrivateKey(readFile(t, file))
+	if err == nil {
+		err = ring.Add(agent.AddedKey{PrivateKey: key})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := trusting(t, s, hostKey)
+	d.Keys.Socket = agentAt(t, ring)
+	dial := func() error {
+		c, err := d.Dial(t.Context(), hostAt(s), "")
+		if err == nil {
+			c.Close()
+		}
+		return err
+	}
+	d.Keys.silent = time.Now()
+	if err := dial(); err == nil {
+		t.Error("a silent agent is asked again at once")
+	}
+	d.Keys.silent = time.Now().Add(-agentAgain)
+	if !d.Keys.asksAgent() || d.Keys.asksAgent() {
+		t.Error("not one login asks the agent again")
+	}
+	d.Keys.silent = time.Now().Add(-agentAgain)
+	for range 2 { // the second login is not the one that asks again
+		if err := dial(); err != nil {
+			t.Errorf("after a while: %v", err)
+		}
+	}
+}
+
 // lazy is an agent whose user does not confirm a signature.
 type lazy struct {
 	agent.Agent

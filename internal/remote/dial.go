@@ -103,7 +103,7 @@ func (d *Dialer) login(ctx context.Context, a *attempt, hostKeys []string) (*Cli
 	c, channels, requests, err := ssh.NewClientConn(a.conn, a.host.Addr(), a.config(keys, hostKeys))
 	if err != nil {
 		conn.Close()
-		return nil, a.explain(ctx, err)
+		return nil, a.judged(a.explain(ctx, err))
 	}
 	client := newClient(a.host, ssh.NewClient(c, channels, requests), cmp.Or(d.Keepalive, 5*time.Second))
 	client.ByPassword, client.answer = a.given, cmp.Or(d.Answer, time.Minute)
@@ -179,7 +179,7 @@ func (a *attempt) explain(ctx context.Context, err error) error {
 	case ctx.Err() != nil && a.unsigned != "":
 		return &AgentError{a.host, a.unsigned, context.Cause(ctx)}
 	case ctx.Err() != nil:
-		return unreachable(ctx, a.host, err)
+		return a.late(ctx, err)
 	case a.hostKey != nil:
 		return a.hostKey
 	case a.locked != "":

@@ -26,7 +26,7 @@ type Keys struct {
 
 	mu     sync.Mutex
 	files  map[string]*fileKey
-	silent bool // the agent did not answer in time, and is not asked again
+	silent time.Time // when the agent did not answer in time; it is not asked again before agentAgain
 }
 
 // fileKey is a key from a file. An encrypted one has no signer until Unlock.
@@ -190,16 +190,40 @@ func same(a, b ssh.PublicKey) bool { return string(a.Marshal()) == string(b.Mars
 // of the agent may have to confirm it.
 const agentLimit = 5 * time.Second
 
+// agentAgain is the pause after an agent did not answer: its user may have a slow hardware key, or unlock the agent late.
+// Then one login asks it again.
+const agentAgain = time.Minute
+
+// asksAgent reports whether a login may ask the agent now.
+func (k *Keys) asksAgent() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.silent.IsZero() {
+		return true
+	}
+	if time.Since(k.silent) < agentAgain {
+		return false
+	}
+	k.silent = time.Now() // the others wait for the answer to this login
+	return true
+}
+
+// answered records whether the agent has answered.
+func (k *Keys) answered(is bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.silent = (time.Time{}); !is {
+		k.silent = time.Now()
+	}
+}
+
 // agent returns the keys in the agent. An agent that does not answer has none: its socket may be old, or belong to a
 // session that hangs. Its connection ends with ctx.
 func (k *Keys) agent(ctx context.Context, a *attempt) (held []ssh.Signer, end func()) {
 	if k.Socket == "" {
 		return nil, func() {}
 	}
-	k.mu.Lock()
-	silent := k.silent
-	k.mu.Unlock()
-	if silent {
+	if !k.asksAgent() {
 		a.useless("it did not answer before", k.Socket)
 		return nil, func() {}
 	}
@@ -217,13 +241,14 @@ func (k *Keys) agent(ctx context.Context, a *attempt) (held []ssh.Signer, end fu
 		conn.Close()
 		if listing.Err() != nil {
 			err = fmt.Errorf("no answer within %s", agentLimit)
+			if ctx.Err() == nil {
+				k.answered(false)
+			}
 		}
-		k.mu.Lock()
-		k.silent = k.silent || listing.Err() != nil && ctx.Err() == nil
-		k.mu.Unlock()
 		a.useless(err, k.Socket)
 		return nil, func() {}
 	}
+	k.answered(true)
 	stop := context.AfterFunc(ctx, func() { conn.Close() }) // also during a signature
 	return held, func() { stop(); conn.Close() }
 }

@@ -95,15 +95,20 @@ func (d demand) hint(h Host) string {
 	return "make this login succeed with a key or one password: " + login
 }
 
-// EndedError says that a host ended the connection after it got the password. That says nothing about the password:
-// sshd does this while the host boots, for example.
+// EndedError says that a host ended the connection after it got the password, or did not answer. That says nothing about
+// the password: sshd does this while the host boots, for example.
 type EndedError struct {
 	Host Host
 	Said string
 	Err  error
+
+	late bool // it did not answer in time
 }
 
 func (e *EndedError) Error() string {
+	if e.late {
+		return fmt.Sprintf("log in on %s: wait for an answer to the password: %v", e.Host, e.Err)
+	}
 	if said := lastLine(e.Said); said != "" {
 		return fmt.Sprintf("log in on %s: the host ended the connection after the password: %s", e.Host, said)
 	}
@@ -114,6 +119,9 @@ func (e *EndedError) Unwrap() error { return e.Err }
 
 // Hint returns the next step.
 func (e *EndedError) Hint() string {
+	if e.late {
+		return "log in on " + e.Host.Name + " yourself: it may wait for a directory of users (SSSD, LDAP) or a name server; journalctl -u sshd there"
+	}
 	return "the log of sshd on " + e.Host.Name + " has the reason: journalctl -u sshd"
 }
 

@@ -2,8 +2,10 @@ package remote
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -81,10 +83,35 @@ func TestQuestions(t *testing.T) {
 				t.Errorf("got %v\nhint: %s\nwant %q, %q", err, hintOf(err), tc.want, tc.hint)
 			}
 			refused, is := errors.AsType[*PasswordError](err)
+			open, isOpen := errors.AsType[*UnansweredError](err)
+			if isOpen != slices.Contains([]string{"password and code", "another question", "booting", "locked by this one"}, name) || isOpen && open.Locked != (name == "locked by this one") {
+				t.Errorf("unanswered: %t, %+v", isOpen, open)
+			}
 			if counts := tc.want == "the password was refused"; counts != (is && refused.Refused) || len(got) > tc.given {
 				t.Errorf("the host got %q; refused: %v", got, err)
 			}
 		})
+	}
+}
+
+// TestNoAnswerToThePassword: a host that hangs after the password got it.
+func TestNoAnswerToThePassword(t *testing.T) {
+	hostKey, never := sshtest.NewKey(t), make(chan struct{})
+	s := sshtest.Serve(t, func(c *ssh.ServerConfig) {
+		c.PasswordCallback = func(ssh.ConnMetadata, []byte) (*ssh.Permissions, error) { <-never; return nil, errors.New("no") }
+	}, hostKey)
+	t.Cleanup(func() { close(never) })
+	d := trusting(t, s, hostKey)
+	d.Timeout = time.Second
+	_, err := d.Dial(t.Context(), hostAt(s), "hunter2")
+	if open, is := errors.AsType[*UnansweredError](err); !is || open.Locked || !strings.Contains(err.Error(), "wait for an answer to the password: no answer in time") || hintOf(err) == "" {
+		t.Errorf("got %v\nhint: %s", err, hintOf(err))
+	}
+	if _, err = d.Dial(t.Context(), hostAt(s), ""); err == nil {
+		t.Fatal("logged in without a password")
+	}
+	if _, is := errors.AsType[*UnansweredError](err); is {
+		t.Errorf("no password was given: %v", err)
 	}
 }
 

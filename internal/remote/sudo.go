@@ -129,6 +129,7 @@ func (c *Client) BecomeRoot(ctx context.Context, password string) error {
 	if no, is := errors.AsType[*SudoError](err); is && no.Wanted && password != "" {
 		as.password = password
 		isRoot, err = c.isRoot(ctx, as)
+		err = judgedSudo(err)
 	}
 	if err == nil && !isRoot {
 		err = &SudoError{Host: c.Host, Said: "it runs commands as another user than root"}

@@ -55,6 +55,11 @@ func TestBecomeRoot(t *testing.T) {
 					got.Missing != tc.says.Missing || !strings.Contains(got.Hint(), tc.hint) || strings.Contains(got.Hint(), "sudoers") != strings.Contains(tc.hint, rule[:4]) && tc.hint != "!requiretty" {
 					t.Errorf("got %v\nhint: %s\nwant %q, %q", err, advice.Of(err), tc.want, tc.hint)
 				}
+				if open, is := errors.AsType[*UnansweredError](err); is && open.Locked != (name == "locked") {
+					t.Errorf("unanswered: %+v", open)
+				} else if is && name != "locked" && name != "a one-time password" {
+					t.Errorf("unanswered: %v", err)
+				}
 				return
 			}
 			if err != nil {

@@ -10,9 +10,11 @@ import (
 
 // Comparison has the differences between a report and a baseline.
 type Comparison struct {
-	Taken   time.Time    `json:"taken"`   // of the baseline
-	Known   []Finding    `json:"known"`   // findings that the baseline also has; they do not affect the result
-	Changed []Difference `json:"changed"` // for information
+	Taken time.Time `json:"taken"` // of the baseline
+	Known []Finding `json:"known"` // findings that the baseline also has; they do not affect the result
+	// Elsewhere are findings that are not because of the hosts that were changed; they do not affect the result.
+	Elsewhere []Finding    `json:"elsewhere,omitempty"`
+	Changed   []Difference `json:"changed"` // for information
 }
 
 // Difference is one property that changed in the same way on some objects.

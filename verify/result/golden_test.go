@@ -43,8 +43,9 @@ func upgraded() Report {
 		Finding{Rule: "restarts", Object: "Pod kube-system/etcd-cp1, container etcd", Saw: "1 restart since the baseline, in etcd-cp1", Want: "none", Since: day},
 		Finding{Rule: "since", Object: "Node w1", Saw: "its Ready turned True: KubeletReady", Want: "no such event", Since: day.Add(-30 * time.Hour), Fix: "journalctl"})
 	r.Baseline = &Comparison{
-		Taken: day.Add(-2 * time.Hour),
-		Known: []Finding{{Rule: "data-plane", Object: "name kubernetes.default", Saw: "no answer from w1", Want: "an answer from every node", Since: day, Fix: "look at CoreDNS"}},
+		Taken:     day.Add(-2 * time.Hour),
+		Known:     []Finding{{Rule: "data-plane", Object: "name kubernetes.default", Saw: "no answer from w1", Want: "an answer from every node", Since: day, Fix: "look at CoreDNS"}},
+		Elsewhere: []Finding{{Rule: "pods", Object: "Pod shop/web", Saw: "container main: CrashLoopBackOff", Want: "running and ready", Since: day, Fix: "kubectl logs"}},
 		Changed: []Difference{
 			{
 				"image",

@@ -100,10 +100,13 @@ func (c *Comparison) write(b *strings.Builder) {
 	for _, f := range c.Known {
 		fmt.Fprintf(b, "known   %s: %s\n", OneLine(f.Object), OneLine(f.Saw))
 	}
+	for _, f := range c.Elsewhere {
+		fmt.Fprintf(b, "other   %s: %s (not because of the changed hosts)\n", OneLine(f.Object), OneLine(f.Saw))
+	}
 	for _, d := range c.Changed {
 		fmt.Fprintf(b, "changed %s: %s\n", OneLine(d.String()), OneLine(Abbreviate(d.Objects)))
 	}
-	if len(c.Known) == 0 && len(c.Changed) == 0 {
+	if len(c.Known)+len(c.Elsewhere)+len(c.Changed) == 0 {
 		fmt.Fprintln(b, "        no finding is in the baseline, and nothing changed")
 	}
 }

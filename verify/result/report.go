@@ -4,6 +4,7 @@ package result
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -17,7 +18,7 @@ type Outcome string
 const (
 	OK     Outcome = "ok"
 	Broken Outcome = "broken"
-	// Known: broken, as in the baseline.
+	// Known: broken, as in the baseline or not because of the hosts that were changed.
 	Known Outcome = "known"
 	// Unseen: it could not be judged because kinds or objects were not seen.
 	Unseen Outcome = "unseen"
@@ -32,7 +33,7 @@ type Report struct {
 	Began    time.Time     `json:"began"`
 	Took     time.Duration `json:"-"` // written as tookSeconds
 	Rules    []RuleResult  `json:"rules"`
-	Findings []Finding     `json:"findings"`           // without known ones, in the order of the rules
+	Findings []Finding     `json:"findings"`           // those that decide, in the order of the rules
 	Baseline *Comparison   `json:"baseline,omitempty"` // nil without a baseline
 	Counts   Counts        `json:"counts"`
 	Kinds    []KindResult  `json:"kinds,omitempty"` // the watched kinds
@@ -63,10 +64,27 @@ type Finding struct {
 	Since  time.Time `json:"since"`         // when the object was first found
 	Fix    string    `json:"fix,omitempty"` // a command or an instruction
 
-	Early bool `json:"-"` // no answer yet: the state is unknown
-	Known bool `json:"-"` // the baseline has it
-	Blind bool `json:"-"` // not a finding, but why the rule could not be judged
+	Early     bool   `json:"-"` // no answer yet: the state is unknown
+	Known     bool   `json:"-"` // the baseline has it
+	Blind     bool   `json:"-"` // not a finding, but why the rule could not be judged
+	Place     *Place `json:"-"` // nil if it is not about a workload of the site, or was not attributed
+	Elsewhere bool   `json:"-"` // not because of the hosts that were changed
 }
+
+// Place is where a finding about a workload of the site is.
+type Place struct {
+	Owner string   // "Deployment shop/web"
+	Nodes []string // of the pods that do not work; "" for a pod on no node, or one that does not exist
+}
+
+// Decides reports whether the finding affects the result.
+func (f Finding) Decides() bool { return !f.Known && !f.Elsewhere }
+
+var numbered = regexp.MustCompile(`v?\d[\w.:-]*`)
+
+// RequiredState returns the required state without its numbers: a version, a count or a time may have
+// changed since the baseline.
+func (f Finding) RequiredState() string { return numbered.ReplaceAllString(f.Want, "#") }
 
 // RuleResult is the line of one rule in the report.
 type RuleResult struct {
