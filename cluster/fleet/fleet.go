@@ -225,9 +225,11 @@ func (f *Fleet) Problems(ctx context.Context, what, next string) error {
 		return nil
 	}
 	lines := []string{fmt.Sprintf("%d of %s: %s", len(all), ui.Count(len(f.Members), "other host"), what)}
-	for _, m := range all {
+	started, rest := notStarted(all)
+	for _, m := range started {
 		lines = append(lines, m.problem())
 	}
+	lines = append(lines, rest...)
 	return advice.Add(errors.New(strings.Join(lines, "\n")), "%s", next)
 }
 

@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/kube"
@@ -252,17 +253,21 @@ func (r Result) Write(w io.Writer) error {
 }
 
 func (r Result) writeCluster(w io.Writer) error {
+	var failed []string
 	for _, h := range append([]fleet.Joined{{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}}, r.Hosts...) {
 		switch {
 		case slices.ContainsFunc(r.LeftOut, func(l fleet.LeftOut) bool { return l.Node == h.Node }): // named below
 		case h.Error != "":
-			fmt.Fprintf(w, "%s: did not join\n", h.Node)
+			failed = append(failed, h.Node)
 		case h.Changed == 0:
 			fmt.Fprintf(w, "%s: nothing to do, all %d steps are up to date\n", h.Node, h.Unchanged)
 		default:
 			fmt.Fprintf(w, "%s: done (%d steps ran, %d were up to date)\n", h.Node, h.Changed, h.Unchanged)
 			site.WriteBackupKey(w, h.Node, h.BackupKey)
 		}
+	}
+	if len(failed) > 0 {
+		fmt.Fprintf(w, "%s: did not join\n", hostrange.Join(failed))
 	}
 	fleet.WriteLeftOut(w, r.LeftOut)
 	switch {
