@@ -21,7 +21,7 @@ func judgeNodes(v view, expected []string) []Finding {
 		if saw := notReady(node); saw != "" {
 			findings = append(findings, Finding{
 				Object: "Node " + node.Name, Saw: saw, Want: "Ready",
-				Fix: "on " + node.Name + ": journalctl -u kubelet -u containerd -u crio --since -15min",
+				Fix: "on " + node.Name + ": journalctl -u kubelet -u containerd -u crio --since -15min; if the host is dead: airgap remove " + node.Name + " --force",
 			})
 		}
 	}

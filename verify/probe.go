@@ -10,6 +10,7 @@ import (
 type Probe struct {
 	ID    string // ID of its rule
 	Title string
+	Stays bool // waiting does not change the answer
 	// Ask is called periodically. Without findings, the rule is ok. It ends with ctx.
 	Ask func(ctx context.Context) []Finding
 }
@@ -32,7 +33,7 @@ func newProbed(p Probe) *probed {
 }
 
 func (p *probed) rule() rule {
-	return rule{id: p.ID, title: p.Title, judge: func(view) []Finding {
+	return rule{id: p.ID, title: p.Title, stays: p.Stays, judge: func(view) []Finding {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.findings

@@ -26,41 +26,52 @@ import (
 // prepare installs airgap.rpm on every other host and runs airgap preflight there. It returns the reports in
 // the order of airgap.yaml, and an error about hosts without a report.
 func (f *Fleet) prepare(ctx context.Context, p ui.Progress) ([]preflight.Report, error) {
-	pkg, err := f.programPackage(ctx)
-	if err != nil {
+	var with tools
+	var err error
+	if with.program, err = f.programPackage(ctx); err != nil {
 		return nil, err
 	}
-	index, err := f.signedIndex()
-	if err != nil {
+	if with.index, err = f.signedIndex(); err != nil {
 		return nil, err
 	}
-	cluster, err := join.ClusterOf(f.site.Machine)
-	if err != nil {
+	if with.cluster, err = join.ClusterOf(f.site.Machine); err != nil {
 		return nil, err
 	}
+	return prepareWith(ctx, f, with, p)
+}
+
+// tools are what each host needs for its checks.
+type tools struct {
+	program programRPM
+	index   []remote.File
+	cluster string // the CA of this host's cluster; "" for none
+}
+
+func prepareWith(ctx context.Context, f *Fleet, with tools, p ui.Progress) ([]preflight.Report, error) {
 	reports := map[*Member]*preflight.Report{}
 	for _, m := range f.Members {
 		reports[m] = &preflight.Report{}
 	}
 	f.eachShown(ctx, p, "Check the other hosts", f.Members, func(ctx context.Context, m *Member) error {
-		if err := m.bring(ctx, pkg); err != nil {
+		if err := m.bring(ctx, with.program); err != nil {
 			return fmt.Errorf("install airgap.rpm: %w", err)
 		}
 		here, err := m.Membership(ctx)
 		if err != nil {
 			return err
 		}
-		if err := join.OtherCluster(m.Node.Name, here, cluster); err != nil {
+		if err := join.OtherCluster(m.Node.Name, here, with.cluster); err != nil {
 			return err
 		}
 		m.Joined = here.Joined
-		return f.preflight(ctx, m, index, reports[m])
+		return f.preflight(ctx, m, with.index, reports[m])
 	})
+	err := f.Policy.GoOn(ctx, "preparation failed", "fix the problems and run the same command again; nothing was changed, except that airgap.rpm may be installed on the other hosts")
 	var all []preflight.Report
 	for _, m := range f.Members {
 		all = append(all, *reports[m])
 	}
-	return all, f.Problems(ctx, "preparation failed", "fix the problems and run the same command again; nothing was changed, except that airgap.rpm may be installed on the other hosts")
+	return all, err
 }
 
 // programRPM is airgap.rpm with its public key. The bundle's signature covers both.
@@ -181,9 +192,13 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 	}
 	all := append(preflight.Reports{own}, others...)
 	if !all.Passed() {
-		return nil, allPass(all, p)
+		var goOn bool
+		if others, goOn = f.Policy.withoutFailed(own, others); !goOn {
+			return nil, f.Policy.refused(allPass(all, p), own)
+		}
+		all = append(preflight.Reports{own}, others...)
 	}
-	if cluster, err := join.ClusterOf(f.site.Machine); err != nil || cluster != "" && f.joined() {
+	if cluster, err := join.ClusterOf(f.site.Machine); err != nil || cluster != "" && f.joined() || len(f.Members) == 0 {
 		return f.site, errors.Join(err, allPass(all, p)) // the cluster exists: airgap verify tests its network
 	}
 	m, err := f.measure(ctx, p)
@@ -191,7 +206,7 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 		return nil, err
 	}
 	f.measured = m
-	between, err := hostcheck.JudgeBetween(ctx, f.site, m, preflight.Choice{Skip: f.skip})
+	between, err := hostcheck.JudgeBetween(ctx, f.site.Keeping(memberNames(f.Members)), m, preflight.Choice{Skip: f.skip})
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/fleet/passwords"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
@@ -38,6 +39,9 @@ type Fleet struct {
 	// An interrupted upgrade or rollback may have left airgap running on a host, so these commands wait for it.
 	// For other commands, a busy host is an error.
 	awaitsBusy bool
+
+	Policy   *Policy
+	tolerant bool // as in Options
 
 	source  passwords.Source // of airgap.yaml; nil if it has none
 	guesses *guesses
@@ -68,6 +72,9 @@ type Options struct {
 	Skip    []string   // preflight checks
 	NoSSH   bool
 	Partial bool // Connect goes on without hosts that it cannot log in on
+	Choice  choice.Choice
+	// Tolerant means that failed checks of nodes do not stop hosts that join.
+	Tolerant bool
 }
 
 // Connect logs in on the other hosts. It returns nil if airgap does not use SSH: airgap.yaml has no section ssh or
@@ -97,11 +104,15 @@ func (f *Fleet) loggedIn() bool {
 // New returns the other hosts without connecting to them.
 func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	c, h := s.Config, homes()
+	policy, others, err := newPolicy(s, o.Choice)
+	if err != nil {
+		return &Fleet{}, err
+	}
 	source, err := passwords.Open(expand(c.SSH.PasswordFile, h), c.SSH.PasswordCommand, nodeNames(s.Nodes))
 	if err != nil {
 		return &Fleet{}, err
 	}
-	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), dialer: &remote.Dialer{
+	f := &Fleet{console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), Policy: policy, tolerant: o.Tolerant, dialer: &remote.Dialer{
 		Keys:  &remote.Keys{Socket: os.Getenv("SSH_AUTH_SOCK")},
 		Known: &remote.KnownHosts{Files: []string{"/etc/ssh/ssh_known_hosts"}, Own: site.KnownHostsFile},
 	}}
@@ -112,10 +123,8 @@ func New(s *site.Site, b *bundle.Bundle, o Options) (*Fleet, error) {
 	for _, file := range c.SSH.KnownHosts {
 		f.dialer.Known.Files = append(f.dialer.Known.Files, expand(file, h))
 	}
-	for _, n := range c.Nodes {
-		if n.Name == s.Node.Name {
-			continue
-		}
+	policy.fleet = f
+	for _, n := range others {
 		if _, err := f.add(n); err != nil {
 			return f, err
 		}

@@ -32,9 +32,10 @@ func fleetOf(t *testing.T, tty *uitest.Terminal, servers ...*sshtest.Server) *Fl
 	dir := t.TempDir()
 	f := &Fleet{
 		console: console, site: &site.Site{Config: &config.Cluster{SSH: &remote.Config{Parallel: 2}}},
-		guesses: newGuesses(),
-		dialer:  &remote.Dialer{Keys: &remote.Keys{}, Known: &remote.KnownHosts{Own: filepath.Join(dir, "known_hosts")}},
+		guesses: newGuesses(), Policy: &Policy{},
+		dialer: &remote.Dialer{Keys: &remote.Keys{}, Known: &remote.KnownHosts{Own: filepath.Join(dir, "known_hosts")}},
 	}
+	f.Policy.fleet = f
 	for i, s := range servers {
 		log, err := os.Create(filepath.Join(dir, fmt.Sprintf("log%d", i)))
 		if err != nil {

@@ -37,6 +37,10 @@ type Joined struct {
 // Join joins every other host. Control-plane hosts join one after the other, because each changes etcd's members.
 // Workers join in parallel with them. A failure does not stop the other hosts.
 func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
+	return joinBy(ctx, f, p, f.JoinOne)
+}
+
+func joinBy(ctx context.Context, f *Fleet, p ui.Progress, joinOne func(context.Context, *Member, ui.Host, *Joined) error) []Joined {
 	results := make(map[*Member]*Joined, len(f.Members))
 	lines := make(map[*Member]ui.Host, len(f.Members))
 	var masters, workers []*Member
@@ -49,9 +53,13 @@ func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
 		}
 	}
 	one := func(ctx context.Context, m *Member) error {
-		err := f.JoinOne(ctx, m, lines[m], results[m])
-		lines[m].End(err)
+		err := f.Policy.mayStart()
+		if err == nil {
+			err = joinOne(ctx, m, lines[m], results[m])
+			lines[m].End(err)
+		}
 		if err != nil {
+			f.Policy.joining.Add(1)
 			results[m].Error = err.Error()
 		}
 		return err
@@ -226,6 +234,11 @@ func explainJoin(err error) error {
 	if !is || run.code != exitcode.Preflight || readResult(run.stdout, &report) != nil {
 		return err
 	}
+	return &remoteError{code: run.code, text: "preflight failed" + failedChecks(report), advice: run.advice}
+}
+
+// failedChecks has a line for each failed check.
+func failedChecks(report preflight.Report) string {
 	var text strings.Builder
 	for _, r := range report.Results {
 		if r.Status == preflight.Fail || r.Status == preflight.Error {
@@ -235,5 +248,5 @@ func explainJoin(err error) error {
 			}
 		}
 	}
-	return &remoteError{code: run.code, text: "preflight failed" + text.String(), advice: run.advice}
+	return text.String()
 }

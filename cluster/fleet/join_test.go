@@ -35,6 +35,7 @@ type codeAPI struct {
 	mu           sync.Mutex
 	gone         []string
 	hangsAtFirst bool // it never answers the first deletion
+	nodes        string
 }
 
 func (a *codeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -46,6 +47,8 @@ func (a *codeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 		}
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Status","status":"Success"}`)
+	case name == "nodes" && a.nodes != "":
+		fmt.Fprint(w, a.nodes)
 	case name == "secrets":
 		a.made.Add(1)
 		fmt.Fprint(w, `{"apiVersion":"v1","kind":"Secret"}`)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/cluster/nodesteps"
@@ -20,6 +21,7 @@ type AllOptions struct {
 
 	Page    measure.File // the page of the network administrators
 	Console ui.Console
+	Hosts   choice.Choice // of the other hosts
 }
 
 // Judge runs the preflight checks on all hosts of airgap.yaml through SSH, and between them. It runs on the first
@@ -42,7 +44,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 		return nil, advice.Add(errors.New("check all hosts: airgap.yaml has no section ssh, or no other host"),
 			"run airgap preflight DIR --output json >REPORT on each host; for the network between them, see airgap netprobe --help")
 	}
-	f, err := Connect(ctx, s, v.Top(), Options{Console: o.Console, Skip: o.Choice.Skip})
+	f, err := Connect(ctx, s, v.Top(), Options{Console: o.Console, Skip: o.Choice.Skip, Choice: o.Hosts})
 	if err != nil {
 		return nil, err
 	}
@@ -61,18 +63,29 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := f.measure(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := o.Page.Write(s, m); err != nil {
-		return nil, err
-	}
-	between, err := hostcheck.JudgeBetween(ctx, s, m, o.Choice)
-	if err != nil {
-		return nil, err
+	all := append(preflight.Reports{own}, others...)
+	if len(f.Members) > 0 {
+		between, err := judgeBetween(ctx, f, o, p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, between)
 	}
 	p.Say("the other hosts have airgap.rpm now; rpm -e airgap removes it")
-	all := append(append(preflight.Reports{own}, others...), between)
+	if all.Passed() {
+		return all, f.Policy.incomplete()
+	}
 	return all, hostcheck.AllFailed(all, "fix the failed checks (airgap docs NAME shows the page of a check) and run the command again")
+}
+
+// judgeBetween measures the network between the hosts that are not left out, and writes the page about it.
+func judgeBetween(ctx context.Context, f *Fleet, o AllOptions, p ui.Progress) (preflight.Report, error) {
+	m, err := f.measure(ctx, p)
+	if err != nil {
+		return preflight.Report{}, err
+	}
+	if err := o.Page.Write(f.site, m); err != nil { // also about hosts that are left out: they need the same ports
+		return preflight.Report{}, err
+	}
+	return hostcheck.JudgeBetween(ctx, f.site.Keeping(memberNames(f.Members)), m, o.Choice)
 }

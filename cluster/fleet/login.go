@@ -24,7 +24,8 @@ func (f *Fleet) Connect(ctx context.Context) error {
 			return err
 		}
 	}
-	return f.Problems(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host")
+	f.Policy.nameNotReady(ctx)
+	return f.Policy.GoOn(ctx, "login failed", "fix the problems and run the same command again; nothing was changed on any host")
 }
 
 // next is the treatment of a host after a failed login.

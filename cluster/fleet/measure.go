@@ -13,12 +13,13 @@ import (
 
 // measure measures the network between all hosts. The other hosts run airgap netprobe agent through SSH.
 func (f *Fleet) measure(ctx context.Context, p ui.Progress) (*netprobe.Matrix, error) {
-	plan, err := hostcheck.ProbePlan(f.site.Config)
+	here := f.site.Keeping(memberNames(f.Members)) // nobody can measure from the others
+	plan, err := hostcheck.ProbePlan(here.Config)
 	if err != nil {
 		return nil, err
 	}
 	links := map[int]netprobe.Link{}
-	for i, n := range f.site.Config.Nodes {
+	for i, n := range here.Config.Nodes {
 		if n.Name == f.site.Node.Name {
 			links[i] = hostcheck.LocalAgent(ctx)
 			continue

@@ -10,7 +10,6 @@ import (
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight/netprobe"
@@ -23,8 +22,8 @@ func (f *Fleet) MeasuringAgain(steps []step.Step, p ui.Progress) []step.Step {
 	if f == nil || at < 0 {
 		return steps
 	}
-	self := slices.IndexFunc(f.site.Config.Nodes, func(n config.Node) bool { return n.Name == f.site.Node.Name })
-	if !f.measured.ClosedBy(self) {
+	self := []string{f.site.Node.Name}
+	if !slices.Contains(closedBefore(f.measured), f.site.Node.Name) {
 		return steps
 	}
 	passed := false
@@ -32,7 +31,7 @@ func (f *Fleet) MeasuringAgain(steps []step.Step, p ui.Progress) []step.Step {
 		Name: nodesteps.MeasureAgain, Title: "Measure the opened ports from the other hosts",
 		Done: func(context.Context) (bool, error) { return passed, nil },
 		Run: func(ctx context.Context) error {
-			err := f.measureAgain(ctx, []int{self}, p)
+			err := f.measureAgain(ctx, self, p)
 			passed = err == nil
 			return err
 		},
@@ -42,20 +41,30 @@ func (f *Fleet) MeasuringAgain(steps []step.Step, p ui.Progress) []step.Step {
 // StillClosed measures again after all hosts have joined, if the firewall of another host closed ports
 // before the installation. The error names the ports that are still closed.
 func (f *Fleet) StillClosed(ctx context.Context, p ui.Progress) error {
-	var hosts []int
-	for i, n := range f.site.Config.Nodes {
-		if n.Name != f.site.Node.Name && f.measured.ClosedBy(i) {
-			hosts = append(hosts, i)
-		}
-	}
+	there := memberNames(f.Members)
+	hosts := slices.DeleteFunc(closedBefore(f.measured), func(name string) bool { return !slices.Contains(there, name) })
 	if len(hosts) == 0 {
 		return nil
 	}
 	return f.measureAgain(ctx, hosts, p)
 }
 
+// closedBefore returns the hosts whose firewall closed ports before the installation.
+func closedBefore(before *netprobe.Matrix) []string {
+	if before == nil {
+		return nil
+	}
+	var names []string
+	for i, h := range before.Hosts {
+		if before.ClosedBy(i) {
+			names = append(names, h.Name)
+		}
+	}
+	return names
+}
+
 // measureAgain returns an error if one of the hosts still closes ports of the cluster.
-func (f *Fleet) measureAgain(ctx context.Context, hosts []int, p ui.Progress) error {
+func (f *Fleet) measureAgain(ctx context.Context, names []string, p ui.Progress) error {
 	m, err := f.measure(ctx, p)
 	if err != nil {
 		return err
@@ -65,6 +74,12 @@ func (f *Fleet) measureAgain(ctx context.Context, hosts []int, p ui.Progress) er
 		return err
 	}
 	_, needs := hostcheck.NeedsOf(f.site.Config, m, can)
+	var hosts []int // in this measurement
+	for i, h := range m.Hosts {
+		if slices.Contains(names, h.Name) {
+			hosts = append(hosts, i)
+		}
+	}
 	return stillClosed(m, hosts, needs)
 }
 

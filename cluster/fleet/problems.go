@@ -15,12 +15,21 @@ import (
 func problems(failed []*Member, of int, what string) string {
 	var all []alike.Said
 	for _, m := range failed {
-		text := m.Err.Error()
-		if next := advice.Of(m.Err); next != "" {
-			text += "\nhint: " + next
-		}
-		all = append(all, alike.Said{Host: m.Node.Name, Address: cmp.Or(m.host.Address, m.Node.Address), Text: text})
+		all = append(all, alike.Said{Host: m.Node.Name, Address: m.address(), Text: withHint(m.Err)})
 	}
 	lines := []string{fmt.Sprintf("%d of %s: %s", len(failed), ui.Count(of, "other host"), what)}
-	return strings.Join(append(lines, alike.Lines(all, site.HostLogDir+" has their logs")...), "\n")
+	return strings.Join(append(lines, grouped(all)...), "\n")
 }
+
+func grouped(all []alike.Said) []string { return alike.Lines(all, site.HostLogDir+" has their logs") }
+
+// withHint is an error and its hint.
+func withHint(err error) string {
+	if next := advice.Of(err); next != "" {
+		return err.Error() + "\nhint: " + next
+	}
+	return err.Error()
+}
+
+// address is the one of the login.
+func (m *Member) address() string { return cmp.Or(m.host.Address, m.Node.Address) }

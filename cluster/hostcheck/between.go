@@ -22,7 +22,7 @@ import (
 )
 
 // ProbePlan returns the plan of the measurement between the hosts of airgap.yaml: their future ports, and the
-// possible encapsulations of the pod network.
+// possible encapsulations of the pod network. Absent hosts are not in it.
 func ProbePlan(c *config.Cluster) (netprobe.Plan, error) {
 	plan := netprobe.Plan{
 		Token: netprobe.NewToken(), TCP: probePorts(c), UDP: []int{genevePort}, VXLAN: netprobe.Ports(c.Network.Port),
@@ -33,7 +33,7 @@ func ProbePlan(c *config.Cluster) (netprobe.Plan, error) {
 		plan.Idle = netprobe.Seconds(preflight.IdleWatch(c.Preflight) / time.Second)
 		plan.Limit += plan.Idle
 	}
-	for _, n := range c.Nodes {
+	for _, n := range c.PresentNodes() {
 		address, err := netip.ParseAddr(n.Address)
 		if err != nil {
 			return plan, fmt.Errorf("plan the measurement between hosts: address of %s: %w", n.Name, err)

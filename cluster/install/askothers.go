@@ -18,7 +18,7 @@ import (
 // askOthers asks the other hosts for their changes, and puts them into their plans. Nothing is installed on them: a host
 // without airgap.rpm cannot be asked.
 func (i *installation) askOthers(ctx context.Context, plans []dryrun.Host) error {
-	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: i.options.Console, NoSSH: i.options.NoSSH, Partial: true})
+	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: i.options.Console, NoSSH: i.options.NoSSH, Partial: true, Choice: i.options.Choice})
 	if err == nil && f == nil {
 		err = advice.Add(errors.New("ask all hosts: airgap.yaml has no section ssh, or no other host"), "run airgap join with --dry-run on each host")
 	}

@@ -11,10 +11,12 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/journal"
 	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
@@ -35,6 +37,7 @@ type Options struct {
 	InPlace bool          // serve the bundle from dir
 	Timeout time.Duration // for the cluster to be well at the end
 	Console ui.Console
+	Choice  choice.Choice // of the other hosts
 
 	AllHosts bool // DryRun asks the other hosts, too
 }
@@ -48,6 +51,9 @@ type Result struct {
 	Hosts     []fleet.Joined `json:"hosts,omitempty"`     // the other hosts, if they joined through SSH
 	Again     *join.Again    `json:"again,omitempty"`     // nodes that must join again to get the changes
 	BackupKey string         `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its backups with
+
+	LeftOut  []fleet.LeftOut `json:"leftOut,omitempty"`
+	verified bool
 }
 
 // installation is one that may begin: its host is the first one, and in no other cluster.
@@ -71,7 +77,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
-	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH})
+	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH, Choice: o.Choice, Tolerant: true})
 	if err != nil {
 		return Result{}, err
 	}
@@ -120,6 +126,9 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if first := s.Config.Master(); s.Node.Name != first.Name {
 		return nil, advice.Add(fmt.Errorf("install on %s: by airgap.yaml the first control-plane host is %s", s.Node.Name, first.Name), "run airgap install on %s, and airgap join here", first.Name)
 	}
+	if err := fleet.CheckChoice(s, o.Choice, o.NoSSH); err != nil {
+		return nil, err
+	}
 	if err := errors.Join(pki.RefuseDuringCARotation(s.Machine.Machine, "install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
 		return nil, err
 	}
@@ -145,7 +154,7 @@ func DryRun(ctx context.Context, o Options) (dryrun.Plan, error) {
 	plan, err := dryrun.Run(ctx, i.site, o.Console, dryrun.Command{
 		Command: "install", Skip: o.Skip, Stored: stored, Packages: nodesteps.DryRunFrom(i.site, i.view),
 		Steps:  func() ([]step.Step, error) { return Steps(i.site, i.view, i.trusted, ui.Discard()) },
-		Others: otherHosts(i.site, i.view, i.trusted),
+		Others: otherHosts(i.site, o.Choice, i.view, i.trusted),
 	})
 	if err == nil && o.AllHosts {
 		o.Console.EndProgress()
@@ -200,22 +209,25 @@ func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done ste
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
-	if bad := f.Problems(ctx, "did not join", "fix the error and run the same command again: completed steps do not run again; "+site.HostLogDir+" has the full output"); bad != nil {
-		return result, bad
+	left := f.Policy.Settle(ctx, owed.Record, owed.Join, "did not join", "fix the error and run the same command again: completed steps do not run again; "+site.HostLogDir+" has the full output")
+	result.LeftOut = f.Policy.LeftOut()
+	if _, goOn := errors.AsType[*fleet.IncompleteError](left); left != nil && !goOn {
+		return result, left
 	}
 	if err := f.StillClosed(ctx, p); err != nil {
-		return result, err
+		return result, errors.Join(err, left)
 	}
 	err := verification.OfSite(ctx, s, verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)
 	if err != nil {
 		return Result{}, err
 	}
-	return result, nil
+	result.verified = true
+	return result, left
 }
 
 // Write says it in words.
 func (r Result) Write(w io.Writer) error {
-	if len(r.Hosts) > 0 {
+	if len(r.Hosts)+len(r.LeftOut) > 0 {
 		return r.writeCluster(w)
 	}
 	if r.Changed == 0 {
@@ -229,8 +241,14 @@ func (r Result) Write(w io.Writer) error {
 
 func (r Result) writeCluster(w io.Writer) error {
 	own := fleet.Joined{Node: r.Node, Changed: r.Changed, Unchanged: r.Unchanged, BackupKey: r.BackupKey}
-	if failed := writeHosts(w, append([]fleet.Joined{own}, r.Hosts...)); failed > 0 {
+	writeHosts(w, append([]fleet.Joined{own}, r.Hosts...), r.LeftOut)
+	fleet.WriteLeftOut(w, r.LeftOut)
+	switch {
+	case !r.verified:
 		return nil
+	case len(r.LeftOut) > 0:
+		_, err := fmt.Fprintln(w, "the cluster is verified, without the hosts that are left out")
+		return err
 	}
 	_, err := fmt.Fprintf(w, "the cluster is verified: %s, all as airgap.yaml has them\n", ui.Count(len(r.Hosts)+1, "node"))
 	return err

@@ -3,22 +3,25 @@ package install
 import (
 	"fmt"
 	"io"
+	"slices"
 
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/alike"
 )
 
-// writeHosts writes the result of each host, equal ones together, and the fingerprints of keys that sign backups. It
-// returns the number of hosts that did not join.
-func writeHosts(w io.Writer, hosts []fleet.Joined) (failed int) {
+// writeHosts writes the result of each host that is not left out, equal ones together, and the fingerprints of keys that
+// sign backups.
+func writeHosts(w io.Writer, hosts []fleet.Joined, left []fleet.LeftOut) {
 	var said []alike.Said
 	for _, h := range hosts {
+		if slices.ContainsFunc(left, func(l fleet.LeftOut) bool { return l.Node == h.Node }) {
+			continue
+		}
 		text := fmt.Sprintf("done (%d steps ran, %d were up to date)", h.Changed, h.Unchanged)
 		switch {
 		case h.Error != "":
 			text = "did not join"
-			failed++
 		case h.Changed == 0:
 			text = fmt.Sprintf("nothing to do, all %d steps are up to date", h.Unchanged)
 		}
@@ -32,5 +35,4 @@ func writeHosts(w io.Writer, hosts []fleet.Joined) (failed int) {
 			site.WriteBackupKey(w, h.Node, h.BackupKey)
 		}
 	}
-	return failed
 }

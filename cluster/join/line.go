@@ -118,7 +118,7 @@ func Lines(ctx context.Context, s *site.Site, withCodes bool, say func(string, .
 	return lines, nil
 }
 
-// MissingNodes are the nodes of airgap.yaml that have not joined.
+// MissingNodes are the nodes of airgap.yaml that have not joined and are not absent.
 func MissingNodes(ctx context.Context, s *site.Site) ([]config.Node, error) {
 	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
 	if err != nil {
@@ -130,7 +130,7 @@ func MissingNodes(ctx context.Context, s *site.Site) ([]config.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the nodes that have joined: %w", err)
 	}
-	return slices.DeleteFunc(slices.Clone(s.Config.Nodes), func(n config.Node) bool {
+	return slices.DeleteFunc(s.Config.PresentNodes(), func(n config.Node) bool {
 		return slices.ContainsFunc(there.Items, func(have corev1.Node) bool { return have.Name == n.Name })
 	}), nil
 }
@@ -169,7 +169,7 @@ func AgainSteps(ctx context.Context, s *site.Site) (*Again, error) {
 		return nil, err
 	}
 	again := &Again{}
-	for _, n := range s.Config.Nodes {
+	for _, n := range s.Config.PresentNodes() {
 		if n.Name != s.Node.Name && !slices.ContainsFunc(missing, func(m config.Node) bool { return m.Name == n.Name }) {
 			again.Nodes = append(again.Nodes, n.Name)
 		}

@@ -17,7 +17,6 @@ import (
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
-	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
@@ -82,7 +81,10 @@ func meet(ctx context.Context, s *site.Site, o ListenOptions, p ui.Progress) (*n
 	if plan.Token, err = netprobe.ParseCode(code); err != nil {
 		return nil, err
 	}
-	plan.Self = slices.IndexFunc(s.Config.Nodes, func(n config.Node) bool { return n.Name == s.Node.Name })
+	plan.Self = slices.IndexFunc(plan.Hosts, func(h netprobe.Host) bool { return h.Name == s.Node.Name })
+	if plan.Self < 0 {
+		return nil, advice.Add(fmt.Errorf("measure the network from %s: airgap.yaml declares this host absent", s.Node.Name), "remove nodes[].absent of %s from airgap.yaml and build the bundle again", s.Node.Name)
+	}
 	address, err := netip.ParseAddr(s.Node.Address)
 	if err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/alike"
 	"airgap.dev/airgap/internal/hostrange"
@@ -220,7 +221,7 @@ func (r *removal) relist(ctx context.Context, removed []*target, p ui.Progress) 
 		names = append(names, t.node.Name)
 	}
 	r.site = r.site.Without(names)
-	if err := r.updateLists(ctx, p); err != nil {
+	if err := errors.Join(owed.Forget(names...), r.updateLists(ctx, p)); err != nil {
 		return nil, err
 	}
 	again, err := join.AgainSteps(ctx, r.site)

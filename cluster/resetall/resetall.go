@@ -134,6 +134,9 @@ func begin(ctx context.Context, o Options) (*fleet.Fleet, Plan, error) {
 
 func planOf(s *site.Site, f *fleet.Fleet) Plan {
 	p := Plan{Cluster: s.Config.Name, Last: s.Node.Name}
+	for _, l := range f.Policy.LeftOut() {
+		p.Absent = append(p.Absent, l.Node)
+	}
 	for _, m := range f.Members {
 		switch {
 		case m.Err != nil:

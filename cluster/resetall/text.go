@@ -18,6 +18,7 @@ type Plan struct {
 	ControlPlane []string    `json:"controlPlane"` // one after the other
 	Last         string      `json:"last"`         // this host
 	Unreached    []Unreached `json:"unreached"`    // hosts without a connection
+	Absent       []string    `json:"absent"`       // by airgap.yaml: they are not reset
 	Wipe         bool        `json:"wipe"`
 }
 
@@ -57,6 +58,9 @@ func (p Plan) Write(w io.Writer) error {
 			said = append(said, alike.Said{Host: u.Host, Address: u.Address, Text: u.Error})
 		}
 		fmt.Fprintf(w, "There is no connection to %s:\n%s\n", ui.Count(len(said), "host"), strings.Join(alike.Lines(said, "--dry-run --output json has them"), "\n"))
+	}
+	if len(p.Absent) > 0 {
+		fmt.Fprintf(w, "It does not reset %s, absent by airgap.yaml.\n", alike.Name(p.Absent))
 	}
 	data := "It keeps bundles, pushed images, backups, etcd data, images and logs (--wipe-data deletes them)."
 	if p.Wipe {

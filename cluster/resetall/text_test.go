@@ -42,7 +42,8 @@ There is no connection to 2 hosts:
   node[044-045] (2 hosts): log in on HOST: dial tcp HOST:22: i/o timeout
 It keeps bundles, pushed images, backups, etcd data, images and logs (--wipe-data deletes them).
 `, written(t, p))
-	p.Wipe = true
+	p.Wipe, p.Absent = true, []string{"node101", "node102"}
+	assert.Contains(t, written(t, p), "It does not reset node[101-102] (2 hosts), absent by airgap.yaml.\n")
 	assert.Contains(t, written(t, p), "It also DELETES bundles")
 	rest := Plan{Last: "this host"}
 	assert.Equal(t, "yes", rest.Answer())

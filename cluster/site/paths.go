@@ -29,6 +29,7 @@ const (
 	KnownHostsFile = StateDir + "/known_hosts"   // SSH host keys that the operator confirmed
 	MeasuredFile   = StateDir + "/measured.json" // the encapsulation that airgap netprobe listen measured, until install uses it
 	OthersReset    = StateDir + "/others-reset"  // all other hosts are reset, and this one is the last
+	OwedFile       = StateDir + "/owed.json"     // hosts that a command left out
 	HostLogDir     = LogDir + "/hosts"           // output of the other hosts, one file for each
 
 	VersionlockUndo = UndoDir + "/versionlock.json"

@@ -61,6 +61,15 @@ func (s *Site) Without(removed []string) *Site {
 	return s
 }
 
+// Keeping returns the site with only this host and these nodes in its configuration. Unlike Without, it records no removal.
+func (s *Site) Keeping(names []string) *Site {
+	s = s.configured()
+	s.Config.Nodes = slices.DeleteFunc(slices.Clone(s.Config.Nodes), func(n config.Node) bool {
+		return n.Name != s.Node.Name && !slices.Contains(names, n.Name)
+	})
+	return s
+}
+
 // Listed returns a node of airgap.yaml, even if it was removed.
 func (s *Site) Listed(name string) (config.Node, error) {
 	return (&config.Cluster{Nodes: s.Nodes}).Node(name)

@@ -26,7 +26,7 @@ import (
 )
 
 // Site has the index of a bundle, the configuration in it, and the node that this host is. It is immutable:
-// With, At, Choosing, Without and Storing return a changed copy.
+// With, At, Choosing, Without, Keeping and Storing return a changed copy.
 type Site struct {
 	Index   *bundle.Index
 	Config  *config.Cluster
@@ -241,9 +241,10 @@ func (s *Site) Registries() []string {
 	return all
 }
 
-// RegistryHosts returns the hosts of Registries, in the same order.
+// RegistryHosts returns the hosts of Registries, in the same order. Absent hosts are not in it: each pull would wait for
+// them. Firewalls and certificates have their addresses, so that only this list changes when they are back.
 func (s *Site) RegistryHosts() []config.Node {
-	masters := s.Config.ControlPlanes()
+	masters := slices.DeleteFunc(s.Config.ControlPlanes(), func(n config.Node) bool { return n.Absent != nil && n.Name != s.Node.Name })
 	first := slices.IndexFunc(s.Config.Nodes, func(n config.Node) bool { return n.Name == s.Node.Name }) % len(masters)
 	if own := slices.IndexFunc(masters, func(n config.Node) bool { return n.Name == s.Node.Name }); own >= 0 {
 		first = own

@@ -31,7 +31,27 @@ func TestRegistries(t *testing.T) {
 			t.Errorf("%s asks %v", n.Name, all)
 		}
 	}
+	c.Nodes[2].Absent = &config.Absent{Reason: "mainboard"}
+	for _, n := range c.Nodes {
+		all := strings.Join((&Site{Config: c, Node: n}).Registries(), " ")
+		if strings.Contains(all, c.Nodes[2].Address) != (n.Name == "cp2") {
+			t.Errorf("%s asks the registry of an absent host: %s", n.Name, all)
+		}
+	}
 	if len(firsts) < 2 {
 		t.Errorf("all workers ask the same one first: %v", firsts)
+	}
+}
+
+// TestKeeping: the kept nodes and this host stay, without a record of removed nodes.
+func TestKeeping(t *testing.T) {
+	c := &config.Cluster{Nodes: []config.Node{{Name: "cp1"}, {Name: "w1"}, {Name: "w2"}}}
+	s := &Site{Config: c, Nodes: c.Nodes, Node: c.Nodes[0]}
+	kept := s.Keeping([]string{"w2", "w9"})
+	if len(kept.Config.Nodes) != 2 || kept.Config.Nodes[1].Name != "w2" || len(kept.Removed) > 0 {
+		t.Errorf("got %+v, removed %v", kept.Config.Nodes, kept.Removed)
+	}
+	if len(s.Config.Nodes) != 3 {
+		t.Errorf("the site changed: %+v", s.Config.Nodes)
 	}
 }

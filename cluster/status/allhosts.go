@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/hostrange"
@@ -19,7 +20,8 @@ import (
 
 // AllHosts has the state of each host of airgap.yaml.
 type AllHosts struct {
-	Hosts []HostStatus `json:"hosts"`
+	Hosts   []HostStatus    `json:"hosts"`
+	LeftOut []fleet.LeftOut `json:"leftOut,omitempty"`
 }
 
 // HostStatus is the state of one host.
@@ -30,12 +32,15 @@ type HostStatus struct {
 }
 
 // ReadAll reads the state of this host, and of the other hosts through SSH.
-func ReadAll(ctx context.Context, keys []string, node string, console ui.Console) (*AllHosts, error) {
+func ReadAll(ctx context.Context, keys []string, node string, c choice.Choice, console ui.Console) (*AllHosts, error) {
 	s, err := site.Stored(keys, node)
 	if err != nil {
 		return nil, err
 	}
-	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: console, Partial: true})
+	if err := fleet.CheckChoice(s, c, false); err != nil {
+		return nil, err
+	}
+	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: console, Partial: true, Choice: c})
 	if err != nil {
 		return nil, err
 	}
@@ -51,6 +56,7 @@ func ReadAll(ctx context.Context, keys []string, node string, console ui.Console
 		}
 		all.Hosts = append(all.Hosts, h)
 	}
+	all.LeftOut = f.Policy.LeftOut()
 	return all, ctx.Err()
 }
 
@@ -79,6 +85,7 @@ func (a *AllHosts) Write(w io.Writer) error {
 	if err := outlier.Write(w, outlier.Find(hosts)); err != nil {
 		return err
 	}
+	fleet.WriteLeftOut(w, a.LeftOut)
 	var err error
 	for _, groups := range [][]hostGroup{good, bad} { // findings last: a terminal shows the end
 		for _, g := range groups {

@@ -18,6 +18,7 @@ func (st *Status) whatToDo() []string {
 	if st.Health != nil && !st.Health.OK {
 		all = append(all, "run airgap verify on a control-plane host: it lists the problems of the cluster")
 	}
+	all = append(all, append(st.deadNodes(), st.nextOwed()...)...)
 	for _, renew := range []struct {
 		by   nodereport.Renewer
 		what string

@@ -16,6 +16,7 @@ import (
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/report"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/store"
@@ -65,6 +66,9 @@ type Status struct {
 	Traits  []outlier.Trait         `json:"traits,omitempty"`  // settings that the hosts of a cluster usually share
 	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
 
+	Owed   []owed.Debt  `json:"owed,omitempty"`   // hosts that commands of this host left out
+	Absent []absentNode `json:"absent,omitempty"` // by airgap.yaml
+
 	command string    // that installed this host, or started to
 	copied  string    // its argument without the USB drive
 	now     time.Time // time of the status
@@ -107,6 +111,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
 	st.tellHealth(ctx, site.ThisMachine())
+	st.tellOwed(ctx, k.Site, owed.Record)
 	if runs, err := report.ApproverVersion(ctx, host.Local{}); err == nil && runs != "" {
 		st.Running = append(st.Running, report.RunningProgram{Unit: jointoken.ApproverUnit, Version: runs})
 	}

@@ -38,6 +38,7 @@ func (st *Status) Write(w io.Writer) error {
 		fmt.Fprintf(w, "          %s; airgap registry import DIR repairs it, or --from another registry\n", d)
 	}
 	st.writeHealth(w)
+	st.writeOwed(w)
 	st.writeSteps(w)
 	for _, p := range st.Problems {
 		fmt.Fprintf(w, "problem   %s\n", strings.ReplaceAll(p, "\n", "\n          "))

@@ -80,6 +80,9 @@ func RunAll(ctx context.Context, o Options) (AllCollected, error) {
 			one.Host, one.Address = m.Node.Name, m.Node.Address
 			all.note(one, m.Err)
 		}
+		for _, l := range f.Policy.LeftOut() {
+			all.note(HostBundle{Host: l.Node}, errors.New(l.Why))
+		}
 		return ctx.Err()
 	})
 }

@@ -133,7 +133,7 @@ func (r *rollback) others() []config.Node {
 	var controlPlanes, workers []config.Node
 	for _, n := range r.site.Config.Nodes {
 		switch {
-		case n.Name == r.site.Node.Name:
+		case n.Name == r.site.Node.Name || n.Absent != nil:
 		case n.Has(config.ControlPlane):
 			controlPlanes = append(controlPlanes, n)
 		default:

@@ -252,7 +252,7 @@ func (u *upgrade) others() []config.Node {
 	for _, n := range u.site.Config.Nodes {
 		_, joined := u.nodes[n.Name]
 		switch {
-		case n.Name == u.site.Node.Name || !joined:
+		case n.Name == u.site.Node.Name || !joined || n.Absent != nil:
 		case n.Has(config.ControlPlane):
 			controlPlanes = append(controlPlanes, n)
 		default:

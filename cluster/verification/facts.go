@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"airgap.dev/airgap/cluster/nodesteps"
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/verify"
@@ -75,10 +76,12 @@ func (f *verifyFacts) probe() (verify.Probe, error) {
 }
 
 // expected are the nodes that have to be there: all, or this host's own.
+// Absent nodes and owed ones may be missing.
 func expected(s *site.Site, joinedOnly bool) []string {
 	nodes := []string{}
+	missing := excused(s, owed.Record)
 	for _, n := range s.Config.Nodes {
-		if !joinedOnly || n.Name == s.Node.Name {
+		if !joinedOnly && !missing[n.Name] || n.Name == s.Node.Name {
 			nodes = append(nodes, n.Name)
 		}
 	}
@@ -90,5 +93,12 @@ func probed(s *site.Site, joinedOnly bool) []string {
 	if joinedOnly {
 		return []string{s.RegistryAddr()}
 	}
-	return s.Registries()
+	var all []string
+	missing := excused(s, owed.Record)
+	for _, n := range s.RegistryHosts() {
+		if !missing[n.Name] {
+			all = append(all, s.RegistryOf(n))
+		}
+	}
+	return all
 }

@@ -68,7 +68,7 @@ func (m *Modes) parseSince(now time.Time) error {
 // checkRules requires existing ids, and that the other flags leave a rule
 // to check.
 func (m *Modes) checkRules(scope []string) error {
-	all := verify.Rules(RegistriesProbe())
+	all := verify.Rules(Probes()...)
 	given := map[string]bool{"--since": m.Since != "", "--baseline compare": m.Baseline == CompareBaseline}
 	for _, id := range slices.Concat(m.Only, m.Skip) {
 		i := slices.IndexFunc(all, func(r verify.RuleInfo) bool { return r.ID == id })

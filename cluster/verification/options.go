@@ -126,6 +126,7 @@ func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error
 	o.proxyMode = s.Config.Kubernetes.SetProxyMode()
 	v, err := o.rules(s, p)
 	v.About.Cluster, v.NodeReports, v.Skip, v.Nodes = s.Config.Name, true, o.Skip, expected(s, o.JoinedOnly)
+	v.About.Notes = absentNotes(s)
 	return v, err
 }
 
@@ -151,10 +152,14 @@ func (o Options) rules(s *site.Site, p ui.Progress) (verify.Options, error) {
 	if o.existing != nil {
 		exists = o.existing.Has
 	}
+	probes := []verify.Probe{probe}
+	if !o.SystemOnly { // commands that leave hosts out report them on their own
+		probes = append(probes, o.debts(s).probe())
+	}
 	return verify.Options{
 		API: api, Connect: func() (*rest.Config, error) { return clusterAPI(o.Kubeconfig) }, Facts: facts.ask,
 		ProxyMode: o.proxyMode, SystemOnly: o.SystemOnly,
-		ImageExists: exists, Probes: []verify.Probe{probe}, Timeout: o.Timeout, Soak: o.Soak, Progress: p, About: aboutRun(api),
+		ImageExists: exists, Probes: probes, Timeout: o.Timeout, Soak: o.Soak, Progress: p, About: aboutRun(api),
 	}, nil
 }
 

@@ -11,7 +11,7 @@ import (
 // SplitSkip tells the preflight checks among the ids to leave out from verify's rules.
 // One that both have is both.
 func SplitSkip(ids []string) (checks, rules []string, err error) {
-	all := verify.Rules(RegistriesProbe())
+	all := verify.Rules(Probes()...)
 	for _, id := range ids {
 		_, noCheck := preflight.Lookup(id)
 		isRule := slices.ContainsFunc(all, func(r verify.RuleInfo) bool { return r.ID == id })

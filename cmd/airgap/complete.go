@@ -83,7 +83,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		all[name] = folders
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
-		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group"} {
+		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group", "max-failures"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all
@@ -93,6 +93,8 @@ func flagValues() map[string]cobra.CompletionFunc {
 func nameValues() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"node":                 nodeNames,
+		"limit":                listed(localNodes),
+		"except":               listed(localNodes),
 		"only":                 listed(checks),
 		"skip":                 listed(checks),
 		"explain":              one(checks),
@@ -175,7 +177,7 @@ func checks() []string {
 // rules returns the IDs and titles of the rules of verify.
 func rules() []string {
 	var all []string
-	for _, r := range verify.Rules(verification.RegistriesProbe()) {
+	for _, r := range verify.Rules(verification.Probes()...) {
 		all = append(all, cobra.CompletionWithDesc(r.ID, r.Title))
 	}
 	return all

@@ -26,6 +26,15 @@ func allNodeNames(cmd *cobra.Command, _ []string, typed string) ([]string, cobra
 	return nodeNames(cmd, nil, typed)
 }
 
+// localNodes returns the nodes of the bundles on this host.
+func localNodes() []string {
+	var names []string
+	for _, n := range site.LocalNodes() {
+		names = append(names, cobra.CompletionWithDesc(n.Name, n.Address))
+	}
+	return names
+}
+
 // storeNames completes the bundles in the store.
 func storeNames(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return only(store.Names(cmd.Flag("store").Value.String())...)

@@ -95,7 +95,7 @@ func (w factWords) short(page, words string) string {
 func TestDocsRules(t *testing.T) {
 	for _, w := range wordsOfFacts() {
 		list, pages := [][]string{{w.rule, w.state, w.observes}}, map[string]bool{}
-		for _, r := range verify.Rules(verification.RegistriesProbe()) {
+		for _, r := range verify.Rules(verification.Probes()...) {
 			page := "checks/verify/" + r.ID + ".md"
 			list = append(list, []string{"[" + r.ID + "](" + page + ")", w.short(page, r.Title), observes(r)})
 			pages[r.ID+".md"] = true

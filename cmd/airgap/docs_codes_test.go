@@ -22,7 +22,7 @@ func nextStep() map[docs.Language]string {
 // library, in each language, with the meaning and the next step.
 func TestDocsCodes(t *testing.T) {
 	want := map[string]string{} // by code: words of its section
-	for _, code := range []int{exitcode.OK, exitcode.Failed, exitcode.Usage, exitcode.Preflight, exitcode.Verify, exitcode.Interrupted} {
+	for _, code := range []int{exitcode.OK, exitcode.Failed, exitcode.Usage, exitcode.Preflight, exitcode.Verify, exitcode.Incomplete, exitcode.Interrupted} {
 		want[strconv.Itoa(code)] = "# `" + strconv.Itoa(code) + "`: "
 	}
 	for _, d := range errcode.GetErrorAllDescriptors() {

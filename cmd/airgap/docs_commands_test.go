@@ -125,7 +125,7 @@ func TestDocsExitCodes(t *testing.T) {
 		code, meaning, _ := strings.Cut(entry, " ")
 		rows = append(rows, []string{"**" + code + "**", meaning})
 	}
-	for _, code := range []int{exitcode.OK, exitcode.Failed, exitcode.Usage, exitcode.Preflight, exitcode.Verify, exitcode.Interrupted} {
+	for _, code := range []int{exitcode.OK, exitcode.Failed, exitcode.Usage, exitcode.Preflight, exitcode.Verify, exitcode.Incomplete, exitcode.Interrupted} {
 		if !slices.ContainsFunc(rows, func(row []string) bool { return row[0] == fmt.Sprintf("**%d**", code) }) {
 			t.Errorf("the help does not describe exit code %d", code)
 		}

@@ -34,7 +34,7 @@ func TestDocsCheckPages(t *testing.T) {
 	for _, c := range preflight.Checks() {
 		pages = append(pages, "checks/preflight/"+c.ID)
 	}
-	for _, r := range verify.Rules(verification.RegistriesProbe()) {
+	for _, r := range verify.Rules(verification.Probes()...) {
 		pages = append(pages, "checks/verify/"+r.ID)
 	}
 	for language, sections := range map[docs.Language][]string{

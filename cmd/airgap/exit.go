@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
@@ -44,6 +45,9 @@ func codeOf(err error) int {
 	}
 	if _, is := errors.AsType[*verification.ReportError](err); is {
 		return exitcode.Verify
+	}
+	if _, is := errors.AsType[*fleet.IncompleteError](err); is {
+		return exitcode.Incomplete
 	}
 	return exitcode.Failed
 }

@@ -23,8 +23,15 @@ terminal, airgap asks about an unknown host key. The output of each server is in
 ` + site.HostLogDir + `. Without the section, or with --no-ssh, the command prints
 the airgap join command for the other servers.
 
+--limit and --except choose the other servers. With --max-failures the command goes on
+without that many servers that fail: at the login, in the preparation, the checks or the
+join. airgap status lists the servers that are left out, and the same command picks them
+up later. A server that is not there for some time can be declared absent in airgap.yaml
+(nodes[].absent). The exit code is 5 if servers are left out after a failure.
+
 To add nodes, install a bundle or a delta that lists them: the same command joins the new
-nodes and updates the other nodes. airgap remove removes a node. airgap upgrade changes
+nodes and updates the other nodes. A worker whose checks fail by now is left out, and does
+not stop the new nodes. airgap remove removes a node. airgap upgrade changes
 the Kubernetes version.
 
 At a terminal the command runs in a unit of systemd, and goes on when the login session
@@ -56,7 +63,7 @@ func installCommand(a *app) *cobra.Command {
 		Use:     "install DIR",
 		Short:   "Install the cluster on this server and join the other servers",
 		Long:    installLong,
-		Example: "  airgap install /mnt/stick/bank --dry-run\n  airgap install /mnt/stick/bank\n  airgap install /mnt/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
+		Example: "  airgap install /mnt/stick/bank --dry-run\n  airgap install /mnt/stick/bank\n  airgap install /mnt/stick/bank --max-failures 2\n  airgap install /mnt/stick/bank --except rack:r7,node[011-013]\n  airgap install /mnt/stick/bank --require-key SHA256:4be0…   # signed with the site's own key",
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()
@@ -83,6 +90,7 @@ func installCommand(a *app) *cobra.Command {
 	cmd.Flags().StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
 	cmd.Flags().BoolVar(&o.InPlace, "in-place", false, "serve the bundle from DIR instead of copying it to "+site.StoreDir+"; DIR must stay available for pods and for joining servers")
 	cmd.Flags().BoolVar(&o.NoSSH, "no-ssh", false, "print the airgap join command for the other servers instead of joining them through SSH")
+	choiceFlags(cmd.Flags(), &o.Choice)
 	healthTimeoutFlag(cmd.Flags(), &o.Timeout, "maximum time to wait for a healthy cluster at the end")
 	return withFormats(cmd, asText, asJSON, asYAML, asJUnit, asHTML)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/measure"
 	"airgap.dev/airgap/internal/advice"
@@ -23,19 +24,22 @@ warnings. airgap schema lists the names.
 of them: ports, packets of each size, a real VXLAN, protocol 4, clocks. Without SSH
 between the hosts, airgap netprobe measures the same. The text groups equal findings of
 several hosts, has the failures at its end, and names hosts that differ from most others,
-for example by their kernel. --output json has the report of each host.
+for example by their kernel. --limit, --except and --max-failures leave hosts out, as in airgap
+install. --output json has the report of each host.
 
 --output html writes a page for printing, or for the server team. If hosts cannot reach
 each other, write a report on each host with --output json; --reports combines them into
 one report, in any format.
 
-The exit code is 3 if a check fails or cannot be evaluated.`
+The exit code is 3 if a check fails or cannot be evaluated, and 5 if all checks pass but
+hosts are left out after a failure.`
 
 // preflightFlags select the checks to run, or other output.
 type preflightFlags struct {
 	hostcheck.Options
 
 	page                               measure.File
+	hosts                              choice.Choice
 	explain                            string
 	list, byIndex, reports, everywhere bool
 }
@@ -63,7 +67,7 @@ func preflightCommand(a *app) *cobra.Command {
 			case o.explain != "":
 				return explainCheck(a, o.explain)
 			case o.everywhere:
-				return a.finishReports(fleet.Judge(cmd.Context(), fleet.AllOptions{Options: o.Options, Page: o.page, Console: a.terminal()}))
+				return a.finishReports(fleet.Judge(cmd.Context(), fleet.AllOptions{Options: o.Options, Page: o.page, Console: a.terminal(), Hosts: o.hosts}))
 			case o.byIndex:
 				return a.finishPreflight(hostcheck.ByIndex(cmd.Context(), o.Options))
 			default:
@@ -79,6 +83,7 @@ func (o *preflightFlags) add(cmd *cobra.Command) {
 	keyFlags(cmd, &o.Keys)
 	pageFlags(cmd, &o.page)
 	f := cmd.Flags()
+	choiceFlags(f, &o.hosts)
 	f.StringSliceVar(&o.Choice.Skip, "skip", nil, "IDs of the checks to skip")
 	f.StringSliceVar(&o.Choice.Only, "only", nil, "IDs of the checks to run; default: all")
 	f.StringVar(&o.Node, "node", "", "name of this host in airgap.yaml; default: by its addresses")
@@ -97,6 +102,8 @@ func (o *preflightFlags) check(cmd *cobra.Command, args []string) error {
 	switch {
 	case o.page.Path != "" && !o.everywhere:
 		return advice.Usagef("%s: --network-page requires --all-hosts; without SSH use airgap netprobe", cmd.CommandPath())
+	case !o.everywhere && (o.hosts.Limit != nil || o.hosts.Except != nil || o.hosts.MaxFailures != 0):
+		return advice.Usagef("%s: --limit, --except and --max-failures require --all-hosts", cmd.CommandPath())
 	case o.everywhere && (o.byIndex || o.list || o.reports || o.explain != ""):
 		return advice.Usagef("%s: --all-hosts excludes --index, --list, --explain and --reports", cmd.CommandPath())
 	case o.reports:

@@ -33,7 +33,7 @@ const about = `airgap installs Kubernetes clusters on servers without internet a
                    airgap support-bundle                            diagnostic data without secrets
 
 Results are written to stdout. Progress and errors are written to stderr.
-Exit codes: 0 fine, 1 error, 2 usage, 3 preflight failed, 4 verification failed, 130 interrupted.`
+Exit codes: 0 fine, 1 error, 2 usage, 3 preflight failed, 4 verification failed, 5 hosts left out, 130 interrupted.`
 
 func rootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{

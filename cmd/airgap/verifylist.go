@@ -14,7 +14,7 @@ func listRules(a *app) error {
 	if err := a.refuseReportFormat("airgap verify --list"); err != nil {
 		return err
 	}
-	all := verify.Rules(verification.RegistriesProbe())
+	all := verify.Rules(verification.Probes()...)
 	return a.print(all, func(w io.Writer) error {
 		for _, r := range all {
 			if _, err := fmt.Fprintf(w, "%-17s %-58s %s\n", r.ID, r.Title, observes(r)); err != nil {

@@ -38,7 +38,7 @@ func AddNodes(file string, data []byte, nodes []Node) (text []byte, added []Node
 	if len(problems) > 0 {
 		return nil, nil, problems
 	}
-	items, err := (&NodeList{added}).yaml(indentation)
+	items, err := (&NodeList{Nodes: added}).yaml(indentation)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -88,7 +88,7 @@ func (c *Cluster) withDefaults(n Node) Node {
 
 // short is the node in a line, without secrets: nodes have none.
 func (n Node) short() string {
-	text, err := (&NodeList{[]Node{n}}).yaml("")
+	text, err := (&NodeList{Nodes: []Node{n}}).yaml("")
 	if err != nil {
 		return n.Name
 	}

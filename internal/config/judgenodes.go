@@ -20,7 +20,7 @@ type NodeProblem struct {
 // JudgeNodes judges nodes as those of an airgap.yaml. It does not judge the number of control-plane
 // nodes, because the list can be a part of all nodes.
 func JudgeNodes(nodes []Node) ([]NodeProblem, error) {
-	text, err := (&NodeList{nodes}).yaml("")
+	text, err := (&NodeList{Nodes: nodes}).yaml("")
 	if err != nil {
 		return nil, err
 	}

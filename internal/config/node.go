@@ -32,6 +32,7 @@ type Node struct {
 	Roles   []Role           `yaml:"roles" json:"roles" jsonschema:"minItems=1,enum=control-plane,enum=worker,enum=gpu" jsonschema_description:"Roles of the node: control-plane, worker and gpu. gpu makes GPUs available to containers and requires worker. The number of control-plane nodes is 1, 3, 5 or 7. Required here, in the group or in nodeDefaults."`
 	Rack    string           `yaml:"rack" json:"rack,omitempty" jsonschema:"example=r12" jsonschema_description:"Rack or site of the server, any name. With more than fifty servers, the measurement between the servers covers every two racks. Without it, the /24 subnet of the address counts as the rack."`
 	SSH     *remote.Override `yaml:"ssh" json:"ssh,omitempty" jsonschema:"description=SSH settings of this server that differ from the section ssh"`
+	Absent  *Absent          `yaml:"absent" json:"absent,omitempty" jsonschema_description:"The server is not there for some time: it has not been delivered, or it is being repaired. Commands leave it out, and airgap verify does not report it before the date. Not allowed for the first control-plane node."`
 }
 
 // Has reports whether the node has the role.
@@ -56,6 +57,7 @@ func (c *Cluster) validateNodes(at *field.Path) field.ErrorList {
 		}
 		all = append(all, validateRoles(n.Roles, from.roles)...)
 		all = append(all, validateRack(n.Rack, from.rack)...)
+		all = append(all, n.Absent.validate(p.Child("absent"), n, c.Master())...)
 		all = append(all, twice(p.Child("name"), n.Name, names, from.item, at)...)
 		all = append(all, twice(p.Child("address"), n.Address, addresses, from.item, at)...)
 	}

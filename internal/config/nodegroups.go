@@ -49,7 +49,6 @@ func (c *Cluster) expand() field.ErrorList {
 				all = append(all, c.noGroup(p.Child("group"), item.Group))
 			}
 			item.inherit(group, &from, field.NewPath("nodeGroups").Child(item.Group))
-			item.Group = ""
 		}
 		item.inherit(c.NodeDefaults, &from, field.NewPath("nodeDefaults"))
 		some, problems := item.Expand(p)

@@ -49,8 +49,8 @@ func TestExpand(t *testing.T) {
 		100: {Name: "node100", Address: "10.1.0.110", Roles: []Role{Worker}, Rack: "r1"},
 		102: {Name: "node102", Address: "10.1.1.13", Roles: []Role{Worker}, SSH: &remote.Override{Address: "mgmt2.bank", Port: 2022}},
 		103: {Name: "node104", Address: "10.1.1.14", Roles: []Role{Worker}, SSH: &remote.Override{Address: "mgmt4.bank", Port: 2022}},
-		104: {Name: "gpu1", Address: "10.1.2.1", Roles: []Role{Worker, GPU}, Rack: "r8", SSH: &remote.Override{User: "gpuops", Port: 22022}},
-		106: {Name: "gpu3", Address: "10.1.2.3", Roles: []Role{Worker, GPU}, Rack: "r9", SSH: &remote.Override{User: "gpuops", Port: 22022}},
+		104: {Name: "gpu1", Address: "10.1.2.1", Group: "gpu", Roles: []Role{Worker, GPU}, Rack: "r8", SSH: &remote.Override{User: "gpuops", Port: 22022}},
+		106: {Name: "gpu3", Address: "10.1.2.3", Group: "gpu", Roles: []Role{Worker, GPU}, Rack: "r9", SSH: &remote.Override{User: "gpuops", Port: 22022}},
 	} {
 		assert.Equal(t, want, c.Nodes[i])
 	}

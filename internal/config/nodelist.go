@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -13,7 +15,8 @@ import (
 
 // NodeList is the nodes of airgap.yaml, one for each server.
 type NodeList struct {
-	Nodes []Node `json:"nodes"`
+	Nodes    []Node   `json:"nodes"`
+	Warnings []string `json:"warnings,omitempty"` // absent nodes whose date is past
 }
 
 // Show returns the nodes of the file at path, after ranges, groups and defaults.
@@ -22,7 +25,11 @@ func Show(path string) (*NodeList, error) {
 	if err != nil {
 		return nil, Advise(err)
 	}
-	return &NodeList{c.Nodes}, nil
+	l := &NodeList{Nodes: slices.Clone(c.Nodes), Warnings: c.AbsentWarnings(time.Now())}
+	for i := range l.Nodes {
+		l.Nodes[i].Group = "" // its fields are filled in
+	}
+	return l, nil
 }
 
 // Write writes the section nodes as airgap.yaml has it, a line for each node.
@@ -31,7 +38,11 @@ func (l *NodeList) Write(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "# %s\nnodes:\n%s", l.summary(), text)
+	fmt.Fprintf(w, "# %s\n", l.summary())
+	for _, warning := range l.Warnings {
+		fmt.Fprintf(w, "# warning: %s\n", warning)
+	}
+	_, err = fmt.Fprintf(w, "nodes:\n%s", text)
 	return err
 }
 
@@ -55,6 +66,15 @@ func (l *NodeList) summary() string {
 		}
 	}
 	text := ui.Count(len(l.Nodes), "node") + ": " + strings.Join(roles, ", ")
+	absent := 0
+	for _, n := range l.Nodes {
+		if n.Absent != nil {
+			absent++
+		}
+	}
+	if absent > 0 {
+		text += fmt.Sprintf(", %d absent", absent)
+	}
 	if len(racks) > 0 {
 		text += "; " + ui.Count(len(racks), "rack")
 	}

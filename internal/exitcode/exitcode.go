@@ -8,5 +8,6 @@ const (
 	Usage       = 2
 	Preflight   = 3
 	Verify      = 4
+	Incomplete  = 5 // the command went on without hosts that failed
 	Interrupted = 130
 )

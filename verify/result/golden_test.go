@@ -163,7 +163,7 @@ func TestTextfile(t *testing.T) {
 func TestHTMLEscapesText(t *testing.T) {
 	const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2)></style></title>{{.}}` + "`javascript:alert(3)//"
 	r := upgraded()
-	r.About = About{hostile, hostile, hostile, hostile, hostile}
+	r.About = About{hostile, hostile, hostile, hostile, hostile, []string{hostile}}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		f.Object, f.Saw, f.Want, f.Fix = hostile, hostile, hostile, hostile

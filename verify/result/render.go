@@ -30,6 +30,9 @@ func (r Report) WriteText(w io.Writer) error {
 	if r.Baseline != nil {
 		r.Baseline.write(&b)
 	}
+	for _, note := range r.About.Notes {
+		fmt.Fprintf(&b, "note    %s\n", OneLine(note))
+	}
 	c := r.Counts
 	fmt.Fprintf(&b, "\n%s after %s: %s, %s, %s, %s\n", r.verdict(), r.Took.Round(100*time.Millisecond),
 		Plural(c.Nodes, "node"), Plural(c.Pods, "pod"), Plural(c.Workloads, "workload"), Plural(c.Images, "image"))

@@ -50,6 +50,8 @@ type About struct {
 	Version string `json:"version,omitempty"` // of Kubernetes: "v1.36.3"
 	Program string `json:"program,omitempty"` // version of airgap
 	By      string `json:"by,omitempty"`      // USER on HOST
+
+	Notes []string `json:"notes,omitempty"` // what the rules leave out
 }
 
 // Finding is one reason why a rule is broken.

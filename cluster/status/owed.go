@@ -1,0 +1,127 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/cluster/owed"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/hostrange"
+	"airgap.dev/airgap/kubeadm/kube"
+)
+
+// absentNode is a node that airgap.yaml declares absent.
+type absentNode struct {
+	Node   string `json:"node"`
+	Reason string `json:"reason"`
+	Until  string `json:"until,omitempty"`
+	Past   bool   `json:"past,omitempty"` // the date is past
+}
+
+// tellOwed collects the hosts that a command of this host left out, and the absent nodes.
+func (st *Status) tellOwed(ctx context.Context, s *site.Site, record owed.File) {
+	if s == nil {
+		return
+	}
+	debts, err := record.Read()
+	st.problem(err)
+	if len(debts) > 0 {
+		st.Owed = owed.Open(debts, s, listNodes(ctx, s))
+	}
+	for _, n := range s.Config.AbsentNodes() {
+		st.Absent = append(st.Absent, absentNode{n.Name, n.Absent.Reason, n.Absent.Until, n.Absent.Past(st.now)})
+	}
+}
+
+// listNodes returns the nodes of the cluster; none if no API server answers.
+func listNodes(ctx context.Context, s *site.Site) []corev1.Node {
+	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	all, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil
+	}
+	return all.Items
+}
+
+// sameNodes are nodes about which a line says the same.
+type sameNodes struct {
+	says  string
+	nodes []string
+}
+
+func addNode(all []sameNodes, node, says string) []sameNodes {
+	for i := range all {
+		if all[i].says == says {
+			all[i].nodes = append(all[i].nodes, node)
+			return all
+		}
+	}
+	return append(all, sameNodes{says, []string{node}})
+}
+
+// writeOwed writes the owed hosts and the absent nodes, equal ones in one line.
+func (st *Status) writeOwed(w io.Writer) {
+	var debts, absent []sameNodes
+	for _, d := range st.Owed {
+		debts = addNode(debts, d.Node, fmt.Sprintf("%s since %s: %s", d.Again(), d.Since.Local().Format(time.DateOnly), d.Why))
+	}
+	for _, n := range st.Absent {
+		says := n.Reason
+		if n.Until != "" {
+			says += ", until " + n.Until
+		}
+		if n.Past {
+			says += " (this date is past)"
+		}
+		absent = addNode(absent, n.Node, says)
+	}
+	for _, d := range debts {
+		fmt.Fprintf(w, "owed      %s: %s\n", hostrange.Join(d.nodes), d.says)
+	}
+	for _, a := range absent {
+		fmt.Fprintf(w, "absent    %s: %s\n", hostrange.Join(a.nodes), a.says)
+	}
+}
+
+// nextOwed returns the next actions about owed hosts and past dates.
+func (st *Status) nextOwed() []string {
+	commands := map[string][]string{}
+	var order, all, past []string
+	for _, d := range st.Owed {
+		if commands[d.Again()] == nil {
+			order = append(order, d.Again())
+		}
+		commands[d.Again()] = append(commands[d.Again()], d.Node)
+	}
+	for _, command := range order {
+		all = append(all, fmt.Sprintf("%s picks up %s; airgap remove NODE --force removes one whose host is gone", command, hostrange.Join(commands[command])))
+	}
+	for _, n := range st.Absent {
+		if n.Past {
+			past = append(past, n.Node)
+		}
+	}
+	if len(past) > 0 {
+		all = append(all, fmt.Sprintf("remove nodes[].absent of %s from airgap.yaml if the server is there, set a later date, or remove the node", hostrange.Join(past)))
+	}
+	return all
+}
+
+// deadNodes is the next action about nodes that are not ready, from the line about the cluster.
+func (st *Status) deadNodes() []string {
+	if st.Health == nil || !strings.Contains(st.Health.Says, "; not ") {
+		return nil
+	}
+	return []string{"if the host of a node that is not ready is dead, airgap remove NODE --force removes the node"}
+}

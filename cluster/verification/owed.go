@@ -1,0 +1,158 @@
+package verification
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/cluster/owed"
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/result"
+)
+
+// Probes are the probes of airgap verify, without what they ask.
+func Probes() []verify.Probe { return []verify.Probe{RegistriesProbe(), OwedProbe()} }
+
+// OwedProbe is the probe without its record.
+func OwedProbe() verify.Probe {
+	return verify.Probe{ID: "owed-hosts", Title: "No host was left out of an installation, an upgrade or a rollback", Stays: true}
+}
+
+// debts are the hosts that a command of this host left out, and the absent ones that should be back.
+type debts struct {
+	site   *site.Site // nil: the cluster of another host
+	record owed.File
+	list   func(context.Context) ([]corev1.Node, error)
+
+	mu    sync.Mutex
+	nodes []corev1.Node
+	asked time.Time
+}
+
+// listEvery is how often the nodes are listed. Only a cluster with debts is asked.
+const listEvery = time.Minute
+
+func (o Options) debts(s *site.Site) *debts {
+	return &debts{site: s, record: owed.Record, list: func(ctx context.Context) ([]corev1.Node, error) {
+		client, err := ClusterClient(o.Kubeconfig)
+		if err != nil {
+			return nil, err
+		}
+		all, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+		if err != nil {
+			return nil, err
+		}
+		return all.Items, nil
+	}}
+}
+
+// probe asks for the debts.
+func (d *debts) probe() verify.Probe {
+	p := OwedProbe()
+	p.Ask = func(ctx context.Context) []result.Finding { return d.findings(ctx, time.Now()) }
+	return p
+}
+
+func (d *debts) findings(ctx context.Context, now time.Time) []result.Finding {
+	if d.site == nil {
+		return nil
+	}
+	all, err := recorded(d.record)
+	if err != nil {
+		return []result.Finding{{Object: "Host " + d.site.Node.Name, Saw: err.Error(), Want: "a record of the hosts that were left out", Fix: "delete the file and run the last command again"}}
+	}
+	late := overdue(d.site, now)
+	if len(all)+len(late) == 0 {
+		return nil
+	}
+	nodes := d.nodesAt(ctx, now)
+	var found []result.Finding
+	for _, debt := range owed.Open(all, d.site, nodes) {
+		found = append(found, result.Finding{
+			Object: "Node " + debt.Node, Saw: "owed since " + debt.Since.Format(time.DateOnly) + ": " + debt.Why, Want: "what the last " + debt.Again() + " brought", Since: debt.Since,
+			Fix: debt.Again() + " picks it up; if its host is gone: airgap remove " + debt.Node + " --force",
+		})
+	}
+	for _, n := range late {
+		if !has(nodes, n.Name) {
+			found = append(found, result.Finding{
+				Object: "Node " + n.Name, Saw: fmt.Sprintf("absent (%s), and this date is past", n.Absent), Want: "a node, or a later date",
+				Fix: "remove nodes[].absent from airgap.yaml if the server is there, set a later date, or run airgap remove " + n.Name,
+			})
+		}
+	}
+	return found
+}
+
+// nodesAt returns the nodes of the last minute. Without an answer, all debts count as open.
+func (d *debts) nodesAt(ctx context.Context, now time.Time) []corev1.Node {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if now.Sub(d.asked) >= listEvery {
+		if nodes, err := d.list(ctx); err == nil {
+			d.nodes, d.asked = nodes, now
+		}
+	}
+	return d.nodes
+}
+
+func has(nodes []corev1.Node, name string) bool {
+	for i := range nodes {
+		if nodes[i].Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// recorded returns the debts. Users who may not read the record see none.
+func recorded(record owed.File) ([]owed.Debt, error) {
+	all, err := record.Read()
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, nil
+	}
+	return all, err
+}
+
+// overdue are the absent nodes whose date is past.
+func overdue(s *site.Site, now time.Time) (all []config.Node) {
+	for _, n := range s.Config.AbsentNodes() {
+		if n.Absent.Past(now) {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// excused returns the nodes that may be missing: absent ones, and those of the record, which has its own rule.
+func excused(s *site.Site, record owed.File) map[string]bool {
+	all := map[string]bool{}
+	for _, n := range s.Config.AbsentNodes() {
+		all[n.Name] = true
+	}
+	recorded, err := recorded(record)
+	if err != nil {
+		return all
+	}
+	for _, d := range recorded {
+		all[d.Node] = all[d.Node] || d.Command == owed.Join
+	}
+	return all
+}
+
+// absentNotes says which nodes are absent.
+func absentNotes(s *site.Site) []string {
+	var all []string
+	for _, n := range s.Config.AbsentNodes() {
+		all = append(all, fmt.Sprintf("%s is absent: %s", n.Name, n.Absent))
+	}
+	return all
+}
