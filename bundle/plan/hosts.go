@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
@@ -34,9 +35,12 @@ func belongs(f *facts.Facts, n config.Node) bool {
 	})
 }
 
-// checkHosts prints a warning for facts of hosts that are not nodes. If no facts are of a node, it
+// checkHosts prints a warning for absent nodes whose date is past, and for facts of hosts that are not nodes. If no facts are of a node, it
 // returns an error: the plan would assume a minimal installation for every server.
 func checkHosts(c *config.Cluster, dir string, surveys []survey, p ui.Progress) error {
+	for _, warning := range c.AbsentWarnings(time.Now()) {
+		p.Say("warning: %s", warning)
+	}
 	var strangers []string
 	for _, s := range surveys {
 		if !slices.ContainsFunc(c.Nodes, func(n config.Node) bool { return belongs(s.facts, n) }) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/ui/uitest"
 	"airgap.dev/airgap/preflight/facts"
@@ -36,5 +37,18 @@ func TestCheckHosts(t *testing.T) {
 		if (err != nil) != (tc.failure != "") || err != nil && (!advice.IsUsage(err) || !strings.Contains(err.Error(), tc.failure) || !strings.Contains(advice.Of(err), "nodes[].name")) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// TestAbsentNodeIsLate: the plan names an absent node whose date is past.
+func TestAbsentNodeIsLate(t *testing.T) {
+	c := twoNodes(t)
+	c.Nodes[1].Absent = &config.Absent{Reason: "mainboard", Until: "2020-01-31"}
+	p := &uitest.Recorder{Progress: ui.Discard()}
+	if err := checkHosts(c, "", nil, p); err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Said) != 1 || !strings.Contains(p.Said[0], "absent (mainboard, until 2020-01-31), and this date is past") {
+		t.Errorf("got %q", p.Said)
 	}
 }
