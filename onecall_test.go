@@ -16,7 +16,8 @@ import (
 var commandImports = []string{
 	"cmp", "context", "encoding/json", "errors", "fmt", "io", "log/slog", "maps", "os", "os/signal", "path", "runtime/debug", "runtime/metrics",
 	"slices", "strings", "sync", "syscall", "time", "github.com/spf13/cobra", "github.com/spf13/pflag",
-	module + "/docs", module + "/internal/advice", module + "/internal/config", module + "/internal/config/inventory", module + "/internal/exitcode", module + "/internal/output", module + "/internal/ui",
+	module + "/docs", module + "/internal/advice", module + "/internal/config", module + "/internal/config/inventory",
+	module + "/internal/exitcode", module + "/internal/output", module + "/internal/stop", module + "/internal/ui",
 	module + "/internal/version", module + "/kubeadm", module + "/kubeadm/backup", module + "/kubeadm/encryption",
 	module + "/kubeadm/kube", module + "/kubeadm/leave", module + "/kubeadm/pki", module + "/preflight", module + "/preflight/facts", module + "/registry", module + "/registry/trust",
 	module + "/upkeep", module + "/verify", module + "/verify/result",

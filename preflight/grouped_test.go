@@ -45,6 +45,7 @@ func TestTextOfManyHosts(t *testing.T) {
 	assert.Contains(t, b.String(), "note   kernel: 5.14.0-570 on 99 hosts\n       but 5.14.0-503 on node060\n")
 	assert.NotContains(t, b.String(), "MTU", "all hosts have the same")
 	assert.Contains(t, b.String(), "3 other findings", "of the six about room")
+	golden(t, "hundred-hosts.txt", hundredHosts().Text)
 	assert.Equal(t, strings.Split(`FAIL   swap: Swap is off
        found  /dev/dm-1
               /dev/dm-2

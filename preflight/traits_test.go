@@ -46,6 +46,9 @@ func TestTraitsOfAHost(t *testing.T) {
 	h, err := replay.Host([]byte("-- fs/etc/resolv.conf --\nsearch bank\nnameserver 10.0.0.53\n-- run/readlink /etc/localtime --\n/usr/share/zoneinfo/UTC\n" +
 		"-- fs/sys/class/dmi/id/bios_version --\n1.0\n"))
 	require.NoError(t, err)
-	assert.Equal(t, []outlier.Trait{{Name: "name servers", Value: "10.0.0.53"}, {Name: "search domains", Value: "bank"}, {Name: "time zone", Value: "UTC"}, {Name: "firmware", Value: "1.0"}},
-		Traits(t.Context(), h))
+	var got []string
+	for _, trait := range Traits(t.Context(), h) {
+		got = append(got, trait.Name+": "+trait.Value)
+	}
+	assert.Equal(t, []string{"SELinux: disabled", "name servers: 10.0.0.53", "search domains: bank", "time zone: UTC", "firmware: 1.0"}, got)
 }

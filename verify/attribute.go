@@ -50,6 +50,19 @@ func placeOf(v view, object string, system namespaces) *result.Place {
 	return at
 }
 
+// markLeftOut marks the findings that are only about nodes of Options.LeftOut as known.
+func markLeftOut(leftOut []string, v view, findings []Finding) {
+	for i := range findings {
+		f := &findings[i]
+		node, _, _ := strings.Cut(strings.TrimPrefix(f.Object, "Node "), ",") // "Node w1, /etc/kubernetes/kubelet.conf"
+		at := []string{node}
+		if p := placeOf(v, f.Object, nil); p != nil {
+			at = p.Nodes
+		}
+		f.Known = f.Known || len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return !slices.Contains(leftOut, name) })
+	}
+}
+
 // excuse returns why a broken rule does not affect the result.
 func (r *row) excuse() string {
 	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Elsewhere }) {

@@ -70,6 +70,9 @@ type Options struct {
 	// Baseline is compared with the result: its findings do not decide, and objects that vanished
 	// or restarted since then are findings. Nil: no comparison.
 	Baseline *result.Baseline
+	// LeftOut are nodes that the caller knows to be out of order: findings about them alone, and about
+	// pods on them, do not decide.
+	LeftOut []string
 	// Elsewhere reports whether a new finding about a workload of the site, with its Place, is not
 	// because of the change since Baseline: it does not decide. Nil: all decide.
 	Elsewhere func(result.Finding) bool

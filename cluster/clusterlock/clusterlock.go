@@ -1,6 +1,6 @@
 // Package clusterlock keeps the Lease of the command that changes the cluster. The lock of a host (hostcheck.LockHost)
 // excludes other commands on that host. The Lease excludes commands of other operators on other control-plane hosts, and
-// shows who runs which command since when.
+// shows the user, the command and its begin.
 //
 // The caller has the host's lock, so a Lease of this host is always one of an ended run.
 package clusterlock

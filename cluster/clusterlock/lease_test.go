@@ -220,7 +220,8 @@ func TestRace(t *testing.T) {
 		first, second = second, first
 	}
 	require.NoError(t, first)
-	require.ErrorIs(t, second, errWaits)
+	_, held := errors.AsType[*HeldError](second) // it read the Lease after the other host's write
+	require.True(t, held || errors.Is(second, errWaits), "%v", second)
 	h, err := Read(t.Context(), client)
 	require.NoError(t, err)
 	assert.Equal(t, "lee", h.User)

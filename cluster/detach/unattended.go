@@ -167,10 +167,10 @@ func (u *unattended) watch(conn *connection, other bool) (Outcome, error) {
 func (u *unattended) over(conn *connection, end result, other, cancelled bool) (Outcome, error) {
 	switch {
 	case end.err != nil && other: // another client has the result
-		return Outcome{}, nil //nolint:nilerr // the unit is gone
+		return Outcome{}, nil
 	case end.err != nil:
 		u.say("airgap: error: %v", u.lost(conn, end.err))
-		return Outcome{Ran: true, Code: killed}, nil
+		return Outcome{Ran: true, Code: killed}, nil //nolint:nilerr // the message has it
 	case other:
 		u.say("%s ended with exit code %d.", commandLine(conn.state.Args), end.code)
 	}

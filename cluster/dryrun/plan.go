@@ -135,7 +135,7 @@ func (d Plan) Passed() bool { return d.Preflight.Passed() && failedPreflight(d.H
 
 func (h Host) name() string { return fmt.Sprintf("%s (%s, %s)", h.Node, h.Address, ui.Words(h.Roles)) }
 
-// summary is what the command would do on the host.
+// summary has the effect of the command on the host.
 func (h Host) summary() string {
 	text := "airgap " + h.Command + " would run " + steps(len(h.Steps))
 	switch {

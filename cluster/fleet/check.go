@@ -194,7 +194,7 @@ func (f *Fleet) Gate(ctx context.Context, own preflight.Report, p ui.Progress) (
 	if !all.Passed() {
 		var goOn bool
 		if others, goOn = f.Policy.withoutFailed(own, others); !goOn {
-			return nil, f.Policy.refused(allPass(all, p), own)
+			return nil, f.Policy.wayOut(allPass(all, p), f.Policy.failed())
 		}
 		all = append(preflight.Reports{own}, others...)
 	}

@@ -77,6 +77,8 @@ type Options struct {
 	NoSSH   bool
 	Partial bool // Connect goes on without hosts that it cannot log in on
 	Choice  choice.Choice
+	// Choosable means that the command has the flags of Choice: errors name them as a way out.
+	Choosable bool
 	// Tolerant means that failed checks of nodes do not stop hosts that join.
 	Tolerant bool
 }
@@ -135,7 +137,7 @@ func New(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet
 		console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), lateAgain: lateAgain,
 		Policy: policy, tolerant: o.Tolerant, access: a, note: note, dialer: a.Dialer,
 	}
-	policy.fleet, f.dialer.Doing = f, noteWaits(f)
+	policy.fleet, policy.choosable, f.dialer.Doing = f, o.Choosable, noteWaits(f)
 	for i, n := range others {
 		if _, err := f.add(n, logins[i]); err != nil {
 			return f, err

@@ -34,7 +34,7 @@ type Joined struct {
 }
 
 // Join joins every other host. Control-plane hosts join one after the other, because each changes etcd's members.
-// Workers join in parallel with them. A failure does not stop the other hosts.
+// Workers join in parallel with them, the first of many alone. A failure of another host does not stop the rest.
 func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
 	return joinBy(ctx, f, p, f.JoinOne)
 }
@@ -72,8 +72,11 @@ func joinBy(ctx context.Context, f *Fleet, p ui.Progress, joinOne func(context.C
 			}
 		}
 	}()
-	f.Each(ctx, workers, one)
+	untouched := joinWorkers(ctx, f, workers, p, func(some []*Member) { f.Each(ctx, some, one) })
 	<-mastersDone
+	for _, m := range untouched {
+		results[m].Error = m.Err.Error()
+	}
 	var all []Joined
 	for _, m := range f.Members {
 		all = append(all, *results[m])

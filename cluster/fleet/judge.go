@@ -45,7 +45,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 		return nil, advice.Add(errors.New("check all hosts: airgap.yaml has no section ssh, or no other host"),
 			"run airgap preflight DIR --output json >REPORT on each host; for the network between them, see airgap netprobe --help")
 	}
-	f, err := Connect(ctx, s, v.Top(), Options{Console: o.Console, Skip: o.Choice.Skip, Choice: o.Hosts})
+	f, err := Connect(ctx, s, v.Top(), Options{Console: o.Console, Skip: o.Choice.Skip, Choice: o.Hosts, Choosable: true})
 	if err != nil {
 		return nil, err
 	}

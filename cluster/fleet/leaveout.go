@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,14 @@ type LeftOut struct {
 	Failed bool   `json:"failed,omitempty"` // it failed; else the user left it out, or it is absent
 	Absent bool   `json:"absent,omitempty"` // by airgap.yaml
 
-	err error // of a failed host, with its hint
+	err     error // of a failed host, with its hint
+	address string
 }
 
 // Policy says which hosts a command leaves out, and how many may fail.
 type Policy struct {
 	fleet     *Fleet
+	choosable bool // as in Options
 	choice    choice.Choice
 	others    int       // other hosts of airgap.yaml
 	out       []LeftOut // in the order in which they were left out
@@ -77,28 +80,44 @@ func (p *Policy) failures() int {
 	return n
 }
 
-// refuses returns why the command cannot go on without these hosts, with the way out; "" if it can.
-func (p *Policy) refuses(failed []*Member) string {
-	names := memberNames(failed)
-	for _, m := range failed {
-		if m.Node.Has(config.ControlPlane) {
-			return fmt.Sprintf("to go on without the control-plane host %s, which the others then lack as a member of etcd and as a registry, add --except %[1]s", m.Node.Name)
-		}
-	}
+// allows reports whether the command can go on without these hosts.
+func (p *Policy) allows(failed []*Member) bool {
+	return masterIn(failed) == "" && p.with(failed) <= p.choice.MaxFailures
+}
+
+// with counts the failures so far and these. A host that was not started has not failed.
+func (p *Policy) with(failed []*Member) int {
 	n := p.failures()
 	for _, m := range failed {
 		if !errors.Is(m.Err, errNotStarted) {
 			n++
 		}
 	}
-	switch {
-	case n <= p.choice.MaxFailures:
+	return n
+}
+
+func masterIn(members []*Member) string {
+	i := slices.IndexFunc(members, func(m *Member) bool { return m.Node.Has(config.ControlPlane) })
+	if i < 0 {
 		return ""
-	case p.choice.MaxFailures == 0:
-		return fmt.Sprintf("to go on without them and add them later, use --except %s or --max-failures %d", compact(names), n)
-	default:
-		return fmt.Sprintf("%s failed, and --max-failures allows %d", ui.Count(n, "host"), p.choice.MaxFailures)
 	}
+	return members[i].Node.Name
+}
+
+// wayOut adds to an error how the command can go on without these hosts.
+func (p *Policy) wayOut(err error, failed []*Member) error {
+	var way string
+	switch master, n := masterIn(failed), p.with(failed); {
+	case !p.choosable || len(failed) == 0:
+		return err
+	case master != "":
+		way = fmt.Sprintf("to go on without the control-plane host %s, which the others then lack as a member of etcd and as a registry, add --except %[1]s", master)
+	case p.choice.MaxFailures == 0:
+		way = fmt.Sprintf("to go on without them and add them later, use --except %s or --max-failures %d", compact(memberNames(failed)), n)
+	default:
+		way = fmt.Sprintf("%s failed, and --max-failures allows %d", ui.Count(n, "host"), p.choice.MaxFailures)
+	}
+	return advice.Replace(err, "%s; %s", advice.Of(err), way)
 }
 
 // compact writes names as a value of --except.
@@ -125,8 +144,8 @@ func (p *Policy) GoOn(ctx context.Context, what, next string) error {
 	if bad == nil || ctx.Err() != nil {
 		return bad
 	}
-	if why := p.refuses(failed); why != "" {
-		return advice.Replace(bad, "%s; %s", next, why)
+	if !p.allows(failed) {
+		return p.wayOut(bad, failed)
 	}
 	for _, m := range failed {
 		p.leaveOut(m, what)
@@ -142,7 +161,7 @@ func (p *Policy) leaveOut(m *Member, what string) {
 	m.log.note("left out: %v", err)
 	m.hangUp()
 	_ = m.log.Close() // a missing line must not stop the command
-	p.out = append(p.out, LeftOut{Node: m.Node.Name, Why: first, Failed: true, err: err})
+	p.out = append(p.out, LeftOut{Node: m.Node.Name, Why: first, Failed: true, err: err, address: m.address()})
 	p.fleet.Members = slices.DeleteFunc(slices.Clone(p.fleet.Members), func(one *Member) bool { return one == m })
 }
 
@@ -206,15 +225,11 @@ type IncompleteError struct {
 // Error has the failure of each host with its hint.
 func (e *IncompleteError) Error() string {
 	lines := []string{fmt.Sprintf("%d of %s left out, after a failure", len(e.Left), ui.Count(e.Others, "other host"))}
-	said := map[string]bool{}
+	var all []said
 	for _, l := range e.Left {
-		err := l.err
-		if err == nil {
-			err = errors.New(l.Why)
-		}
-		lines = append(lines, problem(l.Node, err, said))
+		all = append(all, said{l.Node, l.address, cmp.Or(l.err, errors.New(l.Why))})
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(append(lines, grouped(all)...), "\n")
 }
 
 // Hint is the command that picks the hosts up.

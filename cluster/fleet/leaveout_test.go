@@ -80,7 +80,7 @@ func (r *rack) choose(t *testing.T, c choice.Choice) {
 	t.Helper()
 	p, others, err := newPolicy(r.site, c)
 	require.NoError(t, err)
-	p.fleet, r.Policy = r.Fleet, p
+	p.fleet, p.choosable, r.Policy = r.Fleet, true, p
 	r.Members = slices.DeleteFunc(r.Members, func(m *Member) bool {
 		return !slices.ContainsFunc(others, func(n config.Node) bool { return n.Name == m.Node.Name })
 	})
@@ -145,9 +145,9 @@ func (r *rack) owes(t *testing.T) map[string]string {
 	return all
 }
 
-func (r *rack) ran(i int, command string) bool {
+func (r *rack) joins(i int) bool {
 	text, _ := os.ReadFile(filepath.Join(r.dir, strconv.Itoa(i))) // none: it was asked nothing
-	return strings.Contains(string(text), command)
+	return strings.Contains(string(text), "join")
 }
 
 // TestGoesOnWithoutFailedHosts: four of twelve hosts fail at different stages. The rest joins, the four are owed, and the
@@ -197,9 +197,9 @@ func TestTooManyFail(t *testing.T) {
 	_, is := errors.AsType[*preflight.ReportsError](err)
 	assert.True(t, is, "got %v", err)
 	for i := range r.servers {
-		assert.False(t, r.ran(i, "join"), i)
+		assert.False(t, r.joins(i), i)
 	}
-	assert.Contains(t, advice.Of(r.Policy.refused(err, preflight.Report{Worst: preflight.Pass})), "3 hosts failed, and --max-failures allows 2")
+	assert.Contains(t, advice.Of(r.Policy.wayOut(err, r.Policy.failed())), "3 hosts failed, and --max-failures allows 2")
 	assert.Empty(t, r.owes(t))
 
 	r = rackOf(t, 12, choice.Choice{MaxFailures: 3})
@@ -210,7 +210,7 @@ func TestTooManyFail(t *testing.T) {
 	assert.False(t, is)
 	assert.ErrorContains(t, err, "did not join")
 	assert.Contains(t, advice.Of(err), "4 hosts failed, and --max-failures allows 3")
-	assert.False(t, r.ran(5, "join"), "the host after the fourth failure")
+	assert.False(t, r.joins(5), "the host after the fourth failure")
 	assert.Equal(t, "not started: more than 3 hosts failed (--max-failures)", joined[len(joined)-1].Error)
 	assert.Len(t, r.owes(t), 11, "all but node2")
 }
@@ -265,8 +265,8 @@ func TestOldNodeDoesNotStopNewOnes(t *testing.T) {
 	r.tolerant = true
 	_, err := r.install(t)
 	assert.ErrorContains(t, err, "1 of 3 other hosts left out, after a failure\n  node2: a node, whose checks do not stop new nodes: preflight failed: swap\n    swap: 8 GiB of swap")
-	assert.False(t, r.ran(0, "join"))
-	assert.True(t, r.ran(1, "join") && r.ran(2, "join"))
+	assert.False(t, r.joins(0))
+	assert.True(t, r.joins(1) && r.joins(2))
 	assert.Contains(t, r.owes(t), "node2")
 
 	for name, is := range map[string]func(r *rack){
@@ -294,7 +294,11 @@ func TestNotReadyNode(t *testing.T) {
 	err := f.Connect(t.Context())
 	assert.ErrorContains(t, err, "its node is not Ready")
 	assert.ErrorContains(t, err, "airgap remove node2 --force removes the node")
-	assert.ErrorContains(t, err, "--except node2")
+	assert.NotContains(t, err.Error()+advice.Of(err), "--except", "the command has no such flag")
+	f.Policy.choosable = true
+	err = f.Connect(t.Context())
+	assert.ErrorContains(t, err, "leave it out with --except node2")
+	assert.Contains(t, advice.Of(err), "use --except node2 or --max-failures 1")
 }
 
 // TestCurrentNodesAreNotOwed: a node that the user leaves out and that has this bundle already is owed nothing.

@@ -48,6 +48,7 @@ func (m *Member) RunLong(ctx context.Context, run *RemoteRun, stdin string, args
 		Stdin: strings.NewReader(stdin), Stdout: bounded{run, end}, Stderr: out,
 	})
 	switch {
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()): // it says whether the command has ended
 	case ctx.Err() != nil:
 		err = fmt.Errorf("run airgap %s on %s: %w", args[0], m.Node.Name, ctx.Err())
 	case running.Err() != nil:

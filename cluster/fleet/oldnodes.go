@@ -60,12 +60,15 @@ func (p *Policy) nameNotReady(ctx context.Context) {
 	nodes := p.nodesNow(ctx)
 	for _, m := range failed {
 		if n := nodes[m.Node.Name]; n != nil && !kube.NodeReady(n) {
-			before := advice.Of(m.Err)
-			if before != "" {
-				before += "; "
+			next := advice.Of(m.Err)
+			if next != "" {
+				next += "; "
 			}
-			m.Err = advice.Replace(fmt.Errorf("%w; its node is not Ready", m.Err),
-				"%sif the host is dead, airgap remove %s --force removes the node; if it comes back later, leave it out with --except %[2]s", before, m.Node.Name)
+			next += fmt.Sprintf("if the host is dead, airgap remove %s --force removes the node", m.Node.Name)
+			if p.choosable {
+				next += "; if it comes back later, leave it out with --except " + m.Node.Name
+			}
+			m.Err = advice.Replace(fmt.Errorf("%w; its node is not Ready", m.Err), "%s", next)
 		}
 	}
 }
@@ -91,7 +94,7 @@ func (p *Policy) withoutFailed(own preflight.Report, reports []preflight.Report)
 		}
 		m.Err = advice.Add(fmt.Errorf("preflight failed: %s%s", failedIDs(reports[i]), failedChecks(reports[i])), "airgap docs NAME shows the page of a check")
 	}
-	if len(others) > 0 && p.refuses(others) != "" {
+	if len(others) > 0 && !p.allows(others) {
 		return nil, false
 	}
 	for _, m := range old {
@@ -102,14 +105,6 @@ func (p *Policy) withoutFailed(own preflight.Report, reports []preflight.Report)
 		p.leaveOut(m, "not ready")
 	}
 	return passed, true
-}
-
-// refused adds the way out to the error about failed checks.
-func (p *Policy) refused(err error, own preflight.Report) error {
-	if why := p.refuses(p.failed()); own.Passed() && why != "" {
-		return advice.Replace(err, "%s; %s", advice.Of(err), why)
-	}
-	return err
 }
 
 // failedIDs names the failed checks in one line.

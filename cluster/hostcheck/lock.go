@@ -20,10 +20,10 @@ import (
 func LockHost() (release func(), err error) { return lockAt(site.LockFile) }
 
 func lockAt(file string) (release func(), err error) {
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // the path of the lock is fixed
 		return nil, fmt.Errorf("lock this host: %w", err)
 	}
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the path of the lock is fixed
 	if err != nil {
 		return nil, fmt.Errorf("lock this host: %w", err)
 	}
@@ -80,6 +80,6 @@ func isAt(f *os.File, path string) bool {
 	if err != nil {
 		return false
 	}
-	there, err := os.Stat(path)
+	there, err := os.Stat(path) //nolint:gosec // the path of the lock is fixed
 	return err == nil && os.SameFile(here, there)
 }

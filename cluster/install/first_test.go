@@ -19,7 +19,7 @@ import (
 // TestIsFirst: another control-plane host of the cluster learns how it continues if the first one is lost, and is the
 // first one after its removal.
 func TestIsFirst(t *testing.T) {
-	c := sitetest.ClusterFrom(t, "packages:", "  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\npackages:")
+	c := sitetest.ClusterFrom(t, "packages:", "  - {name: cp2, address: 192.0.2.12, roles: [control-plane]}\n  - {name: cp3, address: 192.0.2.13, roles: [control-plane]}\npackages:")
 	cp2, err := c.Node("cp2")
 	require.NoError(t, err)
 	s := &site.Site{Config: c, Nodes: c.Nodes, Node: cp2, Machine: kubeadm.Machine{Member: leave.Member{Machine: host.Machine{Host: host.Local{}, Root: t.TempDir()}}}}

@@ -82,7 +82,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 // run installs while this host has its lock and the cluster's.
 func (i *installation) run(ctx context.Context) (Result, error) {
 	o := i.options
-	f, err := fleet.Connect(ctx, i.site, i.view.Top(), fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH, Choice: o.Choice, Tolerant: true})
+	options := fleet.Options{Console: o.Console, Skip: o.Skip, NoSSH: o.NoSSH, Choice: o.Choice, Choosable: true, Tolerant: true}
+	f, err := fleet.Connect(ctx, i.site, i.view.Top(), options)
 	if err != nil {
 		return Result{}, err
 	}

@@ -35,7 +35,7 @@ func TestPlanWithoutRegistry(t *testing.T) {
 		changes += len(f.Changes)
 	}
 	assert.Greater(t, changes, 10)
-	require.NoError(t, filepath.WalkDir(m.Root, func(path string, d fs.DirEntry, err error) error {
+	require.NoError(t, filepath.WalkDir(m.Root, func(path string, _ fs.DirEntry, err error) error {
 		assert.Equal(t, m.Root, path, "a dry run writes no file")
 		return err
 	}))

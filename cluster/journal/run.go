@@ -35,6 +35,7 @@ func Show(p ui.Progress, e step.Event) {
 	switch e.Outcome {
 	case step.Unchanged:
 		p.Say("  %-9s %-16s %s", "ok", e.Step.Name, e.Step.Title)
+	case step.Stopped: // the error says why
 	default:
 		p.Say("  %-9s %-16s %-48s %6.1f s", e.Outcome, e.Step.Name, e.Step.Title, e.Took.Seconds())
 	}

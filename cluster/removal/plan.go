@@ -61,11 +61,11 @@ func (p Plan) Write(w io.Writer) error {
 func (p Plan) writeNodes(w io.Writer) {
 	var said []alike.Said
 	for _, n := range p.Nodes {
-		text := ""
+		var text strings.Builder
 		for i, s := range n.Steps {
-			text += fmt.Sprintf("\n%d. %s", i+1, s)
+			fmt.Fprintf(&text, "\n%d. %s", i+1, s)
 		}
-		said = append(said, alike.Said{Host: n.Node, Text: text})
+		said = append(said, alike.Said{Host: n.Node, Text: text.String()})
 	}
 	fmt.Fprintf(w, "airgap remove removes %s from the cluster, one after the other:\n%s\n", ui.Count(len(p.Nodes), "node"),
 		strings.Join(alike.Lines(said, "--dry-run --output json has their steps"), "\n"))

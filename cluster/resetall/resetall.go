@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/reset"
@@ -34,6 +35,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		return Result{}, err
 	}
 	defer release()
+	lock := clusterlock.Command{Machine: site.ThisMachine().Machine, Name: "airgap reset --all-hosts", Node: o.Node, Say: ui.Teller(o.Console)}
+	return clusterlock.During(ctx, lock, func(ctx context.Context) (Result, error) { return whole(ctx, o) })
+}
+
+// whole resets all hosts while this host has its lock and the cluster's.
+func whole(ctx context.Context, o Options) (Result, error) {
 	f, plan, err := begin(ctx, o)
 	if err != nil {
 		return Result{}, err

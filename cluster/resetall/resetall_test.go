@@ -36,7 +36,7 @@ func TestLastHost(t *testing.T) {
 	}
 }
 
-// TestNotAll: the hint says that this host is kept, and what to do about a lost host.
+// TestNotAll: the hint says that this host is kept, and has the way out for a lost host.
 func TestNotAll(t *testing.T) {
 	plan := Plan{Cluster: "bank", Last: "node1"}
 	f := &fleet.Fleet{Members: []*fleet.Member{{Node: config.Node{Name: "node2"}}, {Node: config.Node{Name: "node3"}}}}

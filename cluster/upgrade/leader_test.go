@@ -2,6 +2,7 @@ package upgrade
 
 import (
 	"errors"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,6 +22,7 @@ import (
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/leave"
@@ -91,7 +93,8 @@ func TestStepsAfterTheFirstHostIsLost(t *testing.T) {
 	s.Index = &bundle.Index{Lock: bundle.Lock{Images: sitetest.Images(t, s.Config)}}
 	u := &upgrade{rollout: rollout{
 		site: s, view: bundle.NewView(), p: ui.Discard(), record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: strings.Repeat("b", 64)}, Changed: true},
-		nodes: map[string]corev1.Node{"cp2": {}, "cp3": {}, "w1": {}, "w2": {}},
+		nodes:   map[string]corev1.Node{"cp2": {}, "cp3": {}, "w1": {}, "w2": {}},
+		journal: step.OpenJournal(filepath.Join(t.TempDir(), "journal.jsonl")),
 	}}
 	steps, err := u.steps(t.Context())
 	require.NoError(t, err)

@@ -8,18 +8,21 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/journal"
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/recovery"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/backup"
@@ -35,6 +38,7 @@ type BackOptions struct {
 	Yes     bool          // do not ask for confirmation
 	NoSSH   bool          // show the commands for the other hosts instead of running them
 	Timeout time.Duration // maximum wait at the end until the cluster has its earlier state
+	Pace    Pace
 	Backup  recovery.BackupTrust
 	Forget  bool   // on another control-plane host: only remove the new bundle
 	Of      string // prefix of the ID of the upgrade's new bundle
@@ -50,6 +54,8 @@ type rollback struct {
 	// store then, because airgap would install from that.
 	installs bool
 	created  time.Time // of the earlier bundle
+
+	recording sync.Mutex // of workers that are back
 }
 
 // BackResult is the result of a rollback: of the whole cluster, or of one other control-plane host.
@@ -57,14 +63,22 @@ type BackResult struct {
 	Node      string                  `json:"node,omitempty"` // other control-plane host
 	From      upgraderecord.BundleRef `json:"from,omitzero"`
 	To        upgraderecord.BundleRef `json:"to,omitzero"`
-	Changed   int                     `json:"changed"`   // steps that ran
-	Unchanged int                     `json:"unchanged"` // steps that had nothing to do
+	Changed   int                     `json:"changed"`        // steps that ran
+	Unchanged int                     `json:"unchanged"`      // steps that had nothing to do
+	Left      *Left                   `json:"left,omitempty"` // hosts for a later run; nil if the rollback is finished
+	Owed      []string                `json:"owed,omitempty"` // workers that the rollback left out
 	// Elsewhere are the findings that did not stop the upgrade or the rollback.
 	Elsewhere []upgraderecord.Elsewhere `json:"elsewhere,omitempty"`
 	message   string
 }
 
 func (r BackResult) Write(w io.Writer) error {
+	if r.Left != nil {
+		return r.Left.write(w)
+	}
+	if len(r.Owed) > 0 {
+		fmt.Fprintf(w, "left out and owed: %s; run the same command again to bring them back\n", hostrange.Join(r.Owed))
+	}
 	fmt.Fprintln(w, r.message)
 	return writeElsewhere(w, r.Elsewhere)
 }
@@ -83,12 +97,16 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 	}
 	o.Skip = skip
 	r := &rollback{rollout: rollout{limits: limits{rules, 15 * time.Minute, o.Timeout}, journal: step.OpenJournal(site.JournalFile), findings: upgraderecord.Findings()}, options: o}
+	r.doneWorkers, r.debts = upgraderecord.WorkersOf(), owed.Record
 	joined, err := site.ThisMachine().Joined()
 	if err != nil {
 		return BackResult{}, err
 	}
 	record, err := o.record(ctx, joined)
 	if err != nil {
+		return BackResult{}, err
+	}
+	if err := r.pace.set("rollback", o.Pace, o.Console); err != nil {
 		return BackResult{}, err
 	}
 	r.installs = record.Changed || o.Of != "" && !o.Forget
@@ -115,15 +133,22 @@ func Back(ctx context.Context, o BackOptions) (BackResult, error) {
 
 // runOnFirstHost rolls back the upgrade on the first control-plane host.
 func (r *rollback) runOnFirstHost(ctx context.Context) (done BackResult, err error) {
-	if err := r.confirm(ctx); err != nil {
+	if err := r.pace.choose(r.site.Config.Nodes); err != nil {
 		return done, err
 	}
-	if r.fleet, err = fleet.Connect(ctx, r.site, r.view.Top(), fleet.Options{Console: r.options.Console, Skip: r.options.Skip, NoSSH: r.options.NoSSH}); err != nil {
+	if err := r.askLoss(ctx); err != nil {
+		return done, err
+	}
+	if r.fleet, err = fleet.Connect(ctx, r.site, r.view.Top(), fleet.Options{Console: r.options.Console, Skip: r.options.Skip, NoSSH: r.options.NoSSH, Choice: r.pace.others()}); err != nil {
 		return done, err
 	}
 	defer r.fleet.Close()
 	r.fleet.AwaitBusy()
-	r.p = r.options.Console.Progress()
+	r.p = r.pace.progress(r.options.Console)
+	defer r.pace.end()
+	if err := withoutFailed(&r.rollout); err != nil {
+		return done, err
+	}
 	if err := hostcheck.AtRest(ctx, r.site, r.p); err != nil {
 		return done, err
 	}
@@ -136,12 +161,13 @@ func (r *rollback) runOnFirstHost(ctx context.Context) (done BackResult, err err
 		return done, err
 	}
 	result, err := journal.Run(ctx, steps, r.p)
+	left, err := r.ended(err)
 	if err != nil {
 		return done, advice.Add(err, "fix the error and run airgap rollback again: completed steps do not run again")
 	}
 	elsewhere, err := r.findings.Elsewhere()
 	return BackResult{
-		From: r.record.To, To: r.record.From, Changed: result.Changed, Unchanged: result.Unchanged, Elsewhere: elsewhere,
+		From: r.record.To, To: r.record.From, Changed: result.Changed, Unchanged: result.Unchanged, Left: left, Owed: r.pace.owed, Elsewhere: elsewhere,
 		message: fmt.Sprintf("rolled back to Kubernetes %s of bundle %s (%d steps ran, %d were up to date)", r.record.From.Kubernetes, r.record.From.Name, result.Changed, result.Unchanged),
 	}, err
 }
@@ -237,8 +263,8 @@ func (r *rollback) checkCA() error {
 	return advice.Add(errors.New("roll back the last upgrade: the cluster CA was rotated after the upgrade, and the other hosts do not trust the CA in the backup"), "restore the earlier cluster with airgap restore, and join the other hosts again")
 }
 
-// confirm shows the data that is lost, and asks for confirmation.
-func (r *rollback) confirm(ctx context.Context) error {
+// askLoss shows the data that is lost, and asks for confirmation.
+func (r *rollback) askLoss(ctx context.Context) error {
 	if r.options.Yes || !r.record.Changed || r.record.HasRollback() {
 		return nil
 	}

@@ -237,7 +237,7 @@ func TestBringBackNoNode(t *testing.T) {
 	shown := &uitest.Recorder{Progress: ui.Discard()}
 	r := &rollback{rollout: rollout{p: shown, nodes: map[string]corev1.Node{"cp1": {}}}}
 	worker := config.Node{Name: "w9", Roles: []config.Role{config.Worker}}
-	if err := r.bringBack(t.Context(), worker); err != nil || !strings.Contains(strings.Join(shown.Said, "\n"), "w9 was not a node before the upgrade") {
+	if err := r.bringBack(t.Context(), worker, false); err != nil || !strings.Contains(strings.Join(shown.Said, "\n"), "w9 was not a node before the upgrade") {
 		t.Errorf("%v, shown %q", err, shown.Said)
 	}
 }

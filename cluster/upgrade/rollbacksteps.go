@@ -42,10 +42,13 @@ func (r *rollback) steps() ([]step.Step, error) {
 	l.Add(
 		r.onceStep("removed", "Remove the nodes that were removed after the backup", r.removeAgain),
 		r.onceStep("unsaid", "Clear the bundle annotations of the other hosts", r.clearAnnotations))
-	for _, n := range r.others() {
-		l.Add(r.onceStep("back-"+n.Name, "Bring "+n.Name+" back to the restored cluster", func(ctx context.Context) error { return r.bringBack(ctx, n) }))
+	back, whole, err := r.backSteps()
+	if l.Extend(back, err); !whole {
+		return l.Steps()
 	}
-	l.Add(r.onceStep("compare", "Compare the cluster with its state before the upgrade", r.compareRestored), r.unpreparedStep(), r.rolledBackStep())
+	l.Add(afterWorkers(&r.rollout, []step.Step{
+		r.onceStep("compare", "Compare the cluster with its state before the upgrade", r.compareRestored), r.unpreparedStep(), r.rolledBackStep(),
+	})...)
 	return l.Steps()
 }
 
@@ -123,6 +126,9 @@ func (r *rollback) rolledBackStep() step.Step {
 			return !u.RolledBack.IsZero(), err
 		},
 		Run: func(context.Context) error {
+			if err := forgiveUpgrade(r.debts); err != nil {
+				return err
+			}
 			return upgraderecord.Note(func(u *upgraderecord.Record) { u.RolledBack = time.Now().UTC() })
 		},
 	}
@@ -269,7 +275,7 @@ func answers(ctx context.Context, address string) bool {
 // bringBack brings another host back to the restored cluster. A control-plane host joins again. A worker
 // runs the steps of an upgrade to the earlier bundle, which change nothing if it was not upgraded. A host
 // that was not a node at the time of the backup is skipped.
-func (r *rollback) bringBack(ctx context.Context, n config.Node) error {
+func (r *rollback) bringBack(ctx context.Context, n config.Node, many bool) error {
 	if err := r.readNodesOnce(ctx); err != nil {
 		return err
 	}
@@ -278,7 +284,7 @@ func (r *rollback) bringBack(ctx context.Context, n config.Node) error {
 		return nil
 	}
 	if !n.Has(config.ControlPlane) {
-		if err := r.drain(ctx, n); err != nil {
+		if err := r.drain(ctx, n, many); err != nil {
 			return err
 		}
 	}

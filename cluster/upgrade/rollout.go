@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/fleet"
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/advice"
@@ -25,8 +26,8 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// rollout changes the hosts of a cluster to a bundle, one after the other: an upgrade to a newer bundle,
-// a rollback to the earlier one.
+// rollout changes the hosts of a cluster to a bundle, control-plane hosts one after the other, workers in batches: an
+// upgrade to a newer bundle, a rollback to the earlier one.
 type rollout struct {
 	limits
 	site    *site.Site // of the bundle
@@ -41,6 +42,13 @@ type rollout struct {
 	client   kubernetes.Interface
 	nodes    map[string]corev1.Node // of the cluster at the start
 	p        ui.Progress
+	pace     pace
+
+	doneWorkers upgraderecord.Workers
+	debts       owed.File
+	// Tests without hosts replace runHost and compare.
+	changing  func(context.Context, config.Node) error
+	comparing func(ctx context.Context, hosts ...string) error
 }
 
 // limits are the timeouts for hosts, and the skipped rules of verify.
@@ -58,7 +66,7 @@ func (r *rollout) command(name string, console ui.Console) clusterlock.Command {
 // readNodes reads the nodes of the cluster. After a power loss during the upgrade the API server needs
 // time to start.
 func (r *rollout) readNodes(ctx context.Context) (err error) {
-	if r.client, err = kube.Client(r.site.Machine.Machine, kube.AdminConf); err != nil {
+	if r.client, err = kube.BusyClient(r.site.Machine.Machine, kube.AdminConf); err != nil {
 		return err
 	}
 	if err := r.awaitAPI(ctx); err != nil {
@@ -127,17 +135,19 @@ func (r *rollout) drainStep(n config.Node) step.Step {
 			}
 			return node.Annotations[site.UpgradeNote] == r.target && (node.Spec.Unschedulable || r.alone(n)), nil
 		},
-		Run: func(ctx context.Context) error { return r.drain(ctx, n) },
+		Run: func(ctx context.Context) error { return r.drain(ctx, n, false) },
 	}
 }
 
-func (r *rollout) drain(ctx context.Context, n config.Node) error {
+// drain drains a host, and annotates its Node for its turn. Of many hosts at the same time it only shows the pods that
+// stay.
+func (r *rollout) drain(ctx context.Context, n config.Node, many bool) error {
 	if err := r.noteRan(ctx, n.Name); err != nil {
 		return err
 	}
 	if r.alone(n) {
 		r.p.Say("the pods of %s stay, because no other host can run them", n.Name)
-	} else if err := drain.Drain(ctx, r.client, n.Name, drain.Options{Timeout: r.drainTimeout, Say: r.p.Say}); err != nil {
+	} else if err := drain.Drain(ctx, r.client, n.Name, drain.Options{Timeout: r.drainTimeout, Say: r.p.Say, Held: many}); err != nil {
 		return err
 	}
 	return site.Annotate(ctx, r.client, n.Name, site.UpgradeNote, r.target)

@@ -22,6 +22,9 @@ import (
 
 // runHost upgrades or joins a drained host.
 func (r *rollout) runHost(ctx context.Context, n config.Node) error {
+	if r.changing != nil {
+		return r.changing(ctx, n)
+	}
 	if r.fleet == nil {
 		return r.byHand(ctx, []config.Node{n}, r.upgraded)
 	}

@@ -15,6 +15,9 @@ import (
 // since. hosts were changed since the last comparison; none at the end. An upgrade restarts containers,
 // so it ignores restarts.
 func (r *rollout) compare(ctx context.Context, hosts ...string) error {
+	if r.comparing != nil {
+		return r.comparing(ctx, hosts...)
+	}
 	before, err := (&verification.Modes{Baseline: verification.CompareBaseline, File: upgraderecord.UpgradeBaselineFile}).Before()
 	if err != nil {
 		return err
@@ -41,7 +44,10 @@ func (r *rollout) verification(systemOnly bool) (verify.Options, error) {
 	v, err := verification.Verification(r.site, verification.Options{
 		Kubeconfig: kube.AdminConf, SystemOnly: systemOnly, Skip: r.rules, Timeout: r.timeout,
 	}, r.p)
-	v.Nodes = slices.Sorted(maps.Keys(r.nodes))
+	v.Nodes, v.LeftOut = slices.Sorted(maps.Keys(r.nodes)), r.pace.notWorking()
+	if !systemOnly { // the upgrade itself reports the hosts that it leaves out
+		v.Skip = append(slices.Clone(v.Skip), verification.OwedProbe().ID)
+	}
 	facts := v.Facts
 	v.Facts = func(ctx context.Context) verify.Facts {
 		f := facts(ctx)

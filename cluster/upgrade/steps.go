@@ -31,21 +31,38 @@ func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	if others := u.others(); len(others) > 0 {
 		steps = append(steps, u.prepareStep(others))
 	}
-	steps = append(steps, repeatUntilChanged(upgraderecord.BackupBefore(u.record.To.ID), upgraderecord.RecordedChange), u.changedStep(),
+	steps = append(steps, repeatUntilChanged(upgraderecord.BackupBefore(u.record.To.ID), upgraderecord.RecordedChange), u.ofFirstHost(u.changedStep())[0],
 		u.shareStep("share-begin", "Record the upgrade in the cluster, for the other control-plane hosts"))
-	steps = append(append(steps, own...), u.compareStep(s.Node.Name, "after "+s.Node.Name))
-	var workers []step.Step
+	steps = append(append(steps, u.ofFirstHost(own...)...), u.timed(s.Node, u.compareStep(s.Node.Name, "after "+s.Node.Name)))
+	u.pace.todo = u.notUpgraded(s.Node)
+	var workers []config.Node
 	for _, n := range u.others() {
-		one := []step.Step{u.hostStep(n), u.compareStep(n.Name, "after "+n.Name)}
-		if n.Has(config.ControlPlane) {
-			steps = append(steps, one...)
-		} else {
-			workers = append(workers, one...)
+		if !n.Has(config.ControlPlane) {
+			workers = append(workers, n)
+			continue
 		}
+		u.pace.todo = append(u.pace.todo, u.notUpgraded(n)...)
+		steps = append(steps, u.hostStep(n), u.timed(n, u.compareStep(n.Name, "after "+n.Name)))
 	}
-	steps = append(append(steps, kubeadmPart(s, true).KubeProxy()), workers...)
-	steps = append(steps, install.ClusterSteps(s, u.view, u.p)...)
-	return append(steps, u.compareStep("", "at the end"), u.endStep(), u.shareStep("share-end", "Record the end of the upgrade in the cluster")), nil
+	batches, whole, err := u.workerSteps(workers)
+	if err != nil {
+		return nil, err
+	}
+	steps = append(append(steps, kubeadmPart(s, true).KubeProxy()), batches...)
+	if !whole {
+		return steps, nil
+	}
+	last := append(install.ClusterSteps(s, u.view, u.p), u.compareStep("", "at the end"), u.endStep(),
+		u.shareStep("share-end", "Record the end of the upgrade in the cluster"))
+	return append(steps, afterWorkers(&u.rollout, last)...), nil
+}
+
+// notUpgraded returns the name of a host that is not upgraded yet.
+func (u *upgrade) notUpgraded(n config.Node) []string {
+	if node, joined := u.nodes[n.Name]; joined && u.upgraded(&node) != nil {
+		return []string{n.Name}
+	}
+	return nil
 }
 
 // baselineStep returns the step that records the state of the cluster, including unhealthy workloads of
@@ -111,7 +128,7 @@ func (u *upgrade) changedStep() step.Step {
 }
 
 // compareStep returns the step that compares the cluster once with its state before the upgrade. host is
-// the node that was upgraded before; "" is the end.
+// the node that was upgraded before, or the label of a batch; "" is the end.
 func (u *upgrade) compareStep(host, when string) step.Step {
 	return step.Step{
 		Name: compareName + host, Title: "Compare the cluster with its state before the upgrade, " + when,

@@ -52,7 +52,7 @@ packages:`)
 	u := &upgrade{rollout: rollout{
 		site: &site.Site{Index: &bundle.Index{Lock: bundle.Lock{Images: sitetest.Images(t, c)}}, Config: c, Node: c.Nodes[0], Machine: m}, view: bundle.NewView(), p: ui.Discard(),
 		record: upgraderecord.Record{To: upgraderecord.BundleRef{ID: strings.Repeat("b", 64)}},
-		nodes:  map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}, "w2": {}},
+		nodes:  map[string]corev1.Node{"cp1": {}, "cp2": {}, "cp3": {}, "w1": {}, "w2": {}}, journal: step.OpenJournal(filepath.Join(m.Root, "journal")),
 	}}
 	steps, err := u.steps(t.Context())
 	if err != nil {

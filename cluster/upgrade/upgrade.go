@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,12 +16,15 @@ import (
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/journal"
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/stop"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry"
@@ -36,6 +40,7 @@ type Options struct {
 	WithoutRollback bool          // upgrade even if a rollback is impossible
 	DrainTimeout    time.Duration // to drain one host
 	Timeout         time.Duration // until the cluster is healthy, before the first host and after each
+	Pace            Pace
 	Console         ui.Console
 }
 
@@ -52,8 +57,10 @@ type upgrade struct {
 type Result struct {
 	From      upgraderecord.BundleRef `json:"from"`
 	To        upgraderecord.BundleRef `json:"to"`
-	Changed   int                     `json:"changed"`   // steps that ran
-	Unchanged int                     `json:"unchanged"` // steps that had nothing to do
+	Changed   int                     `json:"changed"`        // steps that ran
+	Unchanged int                     `json:"unchanged"`      // steps that had nothing to do
+	Left      *Left                   `json:"left,omitempty"` // hosts for a later run; nil if the upgrade is finished
+	Owed      []string                `json:"owed,omitempty"` // workers that the upgrade left out
 	// Elsewhere are the findings that did not stop the upgrade.
 	Elsewhere []upgraderecord.Elsewhere `json:"elsewhere,omitempty"`
 }
@@ -79,12 +86,16 @@ func (u *upgrade) whole(ctx context.Context, o Options) (Result, error) {
 	if err := u.check(ctx); err != nil {
 		return Result{}, err
 	}
+	if err := withoutFailed(&u.rollout); err != nil {
+		return Result{}, err
+	}
 	result, err := u.run(ctx)
+	left, err := u.ended(err)
 	if err != nil {
 		return Result{}, withRollbackHint(advice.Add(err, "fix the error and run the same command again: completed steps do not run again"))
 	}
 	elsewhere, err := u.findings.Elsewhere()
-	return Result{u.record.From, u.record.To, result.Changed, result.Unchanged, elsewhere}, err
+	return Result{u.record.From, u.record.To, result.Changed, result.Unchanged, left, u.pace.owed, elsewhere}, err
 }
 
 // DryRun runs the checks of Run, and returns its plan.
@@ -112,6 +123,10 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err != nil {
 		return nil, err
 	}
+	u := &upgrade{skip: skip, noRollback: o.WithoutRollback, release: func() {}}
+	if err := u.pace.set("upgrade", o.Pace, o.Console); err != nil {
+		return nil, err
+	}
 	if err := pki.RefuseDuringCARotation(site.ThisMachine().Machine, "upgrade"); err != nil {
 		return nil, err
 	}
@@ -119,10 +134,8 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upgrade{
-		rollout: rollout{limits: limits{rules, o.DrainTimeout, o.Timeout}, view: v, trusted: t.Keys, journal: step.OpenJournal(site.JournalFile), findings: upgraderecord.Findings()},
-		skip:    skip, noRollback: o.WithoutRollback, release: func() {},
-	}
+	u.doneWorkers, u.debts, u.findings = upgraderecord.WorkersOf(), owed.Record, upgraderecord.Findings()
+	u.limits, u.view, u.trusted, u.journal = limits{rules, o.DrainTimeout, o.Timeout}, v, t.Keys, step.OpenJournal(site.JournalFile)
 	defer func() {
 		if err != nil {
 			u.close()
@@ -132,20 +145,25 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 		u.release = func() {}
 		return nil, err
 	}
-	return u, u.open(ctx, t, o)
+	if err := u.open(ctx, t, o); err != nil {
+		return nil, err
+	}
+	return u, u.pace.choose(u.site.Config.Nodes)
 }
 
 // connect logs in to the other hosts.
 func (u *upgrade) connect(ctx context.Context, o Options) (err error) {
-	if u.fleet, err = fleet.Connect(ctx, u.site, u.view.Top(), fleet.Options{Console: o.Console, Skip: u.skip, NoSSH: o.NoSSH}); err != nil {
+	options := fleet.Options{Console: o.Console, Skip: u.skip, NoSSH: o.NoSSH, Choice: u.pace.others()}
+	if u.fleet, err = fleet.Connect(ctx, u.site, u.view.Top(), options); err != nil {
 		return err
 	}
 	u.fleet.AwaitBusy()
-	u.p = o.Console.Progress()
+	u.p = u.pace.progress(o.Console)
 	return nil
 }
 
 func (u *upgrade) close() {
+	u.pace.end()
 	u.fleet.Close()
 	u.release()
 	u.view.Close()
@@ -157,13 +175,19 @@ const rollbackHint = "or roll back the upgrade: airgap rollback"
 // withRollbackHint adds the rollback to the hint of an upgrade that failed.
 func withRollbackHint(err error) error {
 	next := advice.Of(err)
-	if strings.Contains(next, rollbackHint) {
+	if strings.Contains(next, rollbackHint) || errors.Is(err, stop.ErrInterrupted) {
 		return err
 	}
 	return advice.Replace(err, "%s; %s", next, rollbackHint)
 }
 
 func (r Result) Write(w io.Writer) error {
+	if r.Left != nil {
+		return r.Left.write(w)
+	}
+	if len(r.Owed) > 0 {
+		fmt.Fprintf(w, "left out and owed: %s; run the same command again to upgrade them\n", hostrange.Join(r.Owed))
+	}
 	if r.Changed == 0 {
 		_, err := fmt.Fprintf(w, "nothing to do: the cluster already runs bundle %s with Kubernetes %s\n", r.To.Name, r.To.Kubernetes)
 		return err
@@ -262,10 +286,11 @@ func newerThan(next, now *bundle.Index) error {
 		"create the bundle again from its airgap.yaml and airgap.lock; to roll back the last upgrade, use airgap rollback")
 }
 
-// others returns the nodes except the first control-plane host, in the order of an upgrade.
+// others returns the nodes except the first control-plane host and those that the run leaves out: the control-plane
+// hosts, then the workers.
 func (u *upgrade) others() []config.Node {
 	var controlPlanes, workers []config.Node
-	for _, n := range u.site.Config.Nodes {
+	for _, n := range u.pace.works(u.site.Config.Nodes) {
 		_, joined := u.nodes[n.Name]
 		switch {
 		case n.Name == u.site.Node.Name || !joined || n.Absent != nil:
@@ -283,20 +308,36 @@ func (u *upgrade) run(ctx context.Context) (step.Result, error) {
 	if err != nil {
 		return step.Result{}, err
 	}
+	compared, err := u.compared()
+	if err != nil {
+		return step.Result{}, err
+	}
+	if err := u.oweLeftOut(func(name string) bool { return u.was(name, compared) }); err != nil {
+		return step.Result{}, err
+	}
+	defer u.pace.end()
 	return journal.Run(ctx, steps, u.p)
 }
 
 // Plan describes the changes of an upgrade in their order.
 type Plan struct {
 	upgraderecord.Record
-	order    []string // of the hosts
+	order    []string // of the hosts and batches
+	out      []string // workers that are left out
 	rollback string
 	changed  string // changes that the dry run itself has made
 }
 
 func (p Plan) Write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "all checks pass; Kubernetes %s → %s, one host after the other: %s\n%s\n%s\n",
-		p.From.Kubernetes, p.To.Kubernetes, strings.Join(p.order, ", "), p.rollback, p.changed)
+	how := "one host after the other"
+	if slices.ContainsFunc(p.order, hostrange.Has) {
+		how = "in this order, workers in batches"
+	}
+	fmt.Fprintf(w, "all checks pass; Kubernetes %s → %s, %s: %s\n", p.From.Kubernetes, p.To.Kubernetes, how, strings.Join(p.order, ", "))
+	if len(p.out) > 0 {
+		fmt.Fprintf(w, "left out: %s\n", hostrange.Join(p.out))
+	}
+	_, err := fmt.Fprintf(w, "%s\n%s\n", p.rollback, p.changed)
 	return err
 }
 
@@ -305,8 +346,22 @@ func (u *upgrade) plan() Plan {
 	if u.fleet != nil { // each host is checked by its own airgap
 		p.changed += ", except that the other hosts now have this bundle's airgap.rpm"
 	}
+	var workers []config.Node
 	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
-		p.order = append(p.order, n.Name)
+		if n.Has(config.ControlPlane) {
+			p.order = append(p.order, n.Name)
+		} else {
+			workers = append(workers, n)
+		}
+	}
+	u.pace.unproved = map[bool]bool{false: true, true: true}
+	for _, g := range u.groups(workers, u.workers()) {
+		p.order = append(p.order, hostrange.Join(g.names()))
+	}
+	for _, n := range u.site.Config.Nodes {
+		if u.pace.out[n.Name] {
+			p.out = append(p.out, n.Name)
+		}
 	}
 	return p
 }

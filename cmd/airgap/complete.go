@@ -65,25 +65,25 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"kubeconfig":          anyFile,
 		"receipt":             anyFile,
 		"delta-from":          anyFile,
-		"code-file":           anyFile,
-		"token-file":          anyFile,
-		"users":               anyFile,
-		"sign-key":            files("key", "pem"),
-		"require-key":         files("pub", "pem"),
-		"backup-key":          files("pub", "pem"),
-		"identity":            anyFile,
-		"ca":                  files("crt", "pem"),
-		"network-page":        files("html"),
-		"textfile":            files("prom"),
-		"into":                files("yaml", "yml"),
-		"format":              words(string(inventory.CSV), string(inventory.INI), string(inventory.YAML)),
+		"code-file":           anyFile, "token-file": anyFile,
+		"users":        anyFile,
+		"sign-key":     files("key", "pem"),
+		"require-key":  files("pub", "pem"),
+		"backup-key":   files("pub", "pem"),
+		"identity":     anyFile,
+		"ca":           files("crt", "pem"),
+		"network-page": files("html"),
+		"textfile":     files("prom"),
+		"into":         files("yaml", "yml"),
+		"format":       words(string(inventory.CSV), string(inventory.INI), string(inventory.YAML)),
 	}
 	maps.Copy(all, nameValues())
 	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle"} {
 		all[name] = folders
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
-		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group", "max-failures"} {
+		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group", "max-failures", "batch",
+		"max-unavailable", "until", "hosts"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all

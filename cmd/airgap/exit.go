@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
+	"airgap.dev/airgap/internal/stop"
 	"airgap.dev/airgap/preflight"
 )
 
@@ -30,6 +31,9 @@ var errPrinted = errors.New("already printed")
 func codeOf(err error) int {
 	if e, is := errors.AsType[*exitError](err); is {
 		return e.code
+	}
+	if errors.Is(err, stop.ErrInterrupted) {
+		return exitcode.Interrupted
 	}
 	if advice.IsUsage(err) {
 		return exitcode.Usage

@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"syscall"
 	"testing"
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
+	"airgap.dev/airgap/internal/stop"
 )
 
 // TestHintKeepsTheExitCode: a hint does not change the exit code of an error.
@@ -45,5 +48,30 @@ func TestInterruptedHint(t *testing.T) {
 	var stderr bytes.Buffer
 	if run(ctx, []string{"survey"}, nil, &bytes.Buffer{}, &stderr); !bytes.Contains(stderr.Bytes(), []byte(begins)) {
 		t.Errorf("survey: %s", &stderr)
+	}
+}
+
+// TestTwoInterrupts: the first Ctrl-C only asks a command that finishes its work, and the second one ends it.
+func TestTwoInterrupts(t *testing.T) {
+	ctx := untilSignal()
+	defer stop.Finish(ctx)()
+	press := func() {
+		if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	press()
+	<-stop.Asked(ctx)
+	if ctx.Err() != nil {
+		t.Error("the first Ctrl-C ended the command")
+	}
+	press()
+	<-ctx.Done()
+}
+
+// TestStoppedAfterTheWork: the exit code is that of an interrupted command.
+func TestStoppedAfterTheWork(t *testing.T) {
+	if code := codeOf(fmt.Errorf("stopped: %w", stop.ErrInterrupted)); code != exitcode.Interrupted {
+		t.Errorf("exit code %d", code)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"airgap.dev/airgap/cluster/detach"
+	"airgap.dev/airgap/internal/stop"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -23,18 +24,23 @@ func main() {
 }
 
 // untilSignal returns a context that ends on SIGINT, SIGTERM and SIGHUP. It ignores SIGHUP
-// under nohup. A second signal kills the process. After SIGHUP, commands on other hosts go on.
+// under nohup. A command with work that it must finish is only asked to stop by the first SIGINT. A
+// signal after the end of the context kills the process. After SIGHUP, commands on other hosts go on.
 func untilSignal() context.Context {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
 		signals = append(signals, syscall.SIGHUP)
 	}
-	first := make(chan os.Signal, 1)
-	signal.Notify(first, signals...)
-	ctx, cancel := context.WithCancelCause(context.Background())
+	caught := make(chan os.Signal, 2)
+	signal.Notify(caught, signals...)
+	ctx, work := stop.With(context.Background())
+	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
-		s := <-first
-		signal.Stop(first)
+		s := <-caught
+		for s == os.Interrupt && work.Ask() { // the command stops after its work
+			s = <-caught
+		}
+		signal.Stop(caught)
 		if s == syscall.SIGHUP {
 			cancel(detach.ErrHangUp)
 		}

@@ -28,6 +28,11 @@ With a section ssh in airgap.yaml, the command runs on the other hosts through S
 Otherwise, or with --no-ssh, it shows the command for each host, and continues when they
 are done.
 
+Control-plane hosts come back one at a time, then the workers, in the batches of airgap
+upgrade. --batch, --max-failures, --until and the other flags for workers, and Ctrl-C, work
+as there. Kubernetes does not support kubelets that are newer than the API server, so do
+not leave workers out for long.
+
 The command can be interrupted at any point. The next run continues where it stopped. At
 the end the cluster is compared with its state before the upgrade. Problems that did not
 stop the upgrade, because its hosts were not the cause, do not stop the rollback either.`
@@ -50,6 +55,7 @@ func rollbackCommand(a *app) *cobra.Command {
 	f.BoolVar(&o.NoSSH, "no-ssh", false, "show the commands for the other hosts instead of running them through SSH")
 	f.StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks and rules of verify to skip")
 	healthTimeoutFlag(f, &o.Timeout, "maximum time to wait at the end until the cluster matches its state before the upgrade")
+	paceFlags(f, &o.Pace)
 	f.BoolVar(&o.Forget, "forget", false, "on another control-plane host: only remove the new bundle, because no host was changed")
 	f.StringVar(&o.Of, "of", "", "on another control-plane host: ID of the bundle of the upgrade, as airgap rollback\non the first one shows it. Nothing is changed if this host was not prepared for\nthe upgrade or has left it already")
 	return cmd

@@ -30,16 +30,34 @@ Then it works in this order:
 2. Copy the files for the upgrade to every registry and every host; compare the images
 with their digests.
 3. Keep an etcd snapshot, the keys and the configuration on each control-plane host.
-4. Upgrade the first control-plane host, the other control-plane hosts, then the workers,
-one at a time.
+4. Upgrade the first control-plane host, the other control-plane hosts, then the workers.
+Control-plane hosts are upgraded one at a time. Workers are upgraded one at a time, or in
+batches: upgrade.batch in airgap.yaml, or --batch.
 5. Upgrade the network plugin and the add-ons.
 
 Each host is drained within the PodDisruptionBudgets. Data in emptyDir volumes is lost.
-After each host the cluster is compared with the recorded state. A new problem stops the
-upgrade if it can be because of that host. If a workload had no pod there, and its broken
-pods are on other hosts, the problem is printed and listed at the end, and the upgrade
-goes on. With a single control-plane host, use airgap backup --dir for a second copy of
-the backup.
+After each host or batch the cluster is compared with the recorded state. A new problem
+stops the upgrade if it can be because of those hosts. If a workload had no pod there, and
+its broken pods are on other hosts, the problem is printed and listed at the end, and the
+upgrade goes on. With a single control-plane host, use airgap backup --dir for a second
+copy of the backup.
+
+The first worker is upgraded alone: if it fails, no other worker is touched. Workers with
+GPUs are last, and the first of them is alone, too. With upgrade.byRack, the workers of a
+batch are in one rack. With upgrade.maxUnavailable, no more workers than that are drained,
+cordoned or not ready at the same time. Workers that others have cordoned count, too. A
+worker that fails, or whose pods do not leave within --drain-timeout, is uncordoned if its
+kubelet works; otherwise it stays cordoned. With --max-failures the command goes on without
+such workers. They are owed: the same command upgrades them later, and the upgrade does not
+end before that, unless --except names them. The exit code is 5 then. Control-plane hosts
+cannot be left out.
+
+The command says how long the rest takes, by the time of the workers so far. With --until
+and --hosts it stops before the upgrade is finished, and the same command continues. The
+first Ctrl-C stops it after the hosts in work, and the second one at once. Kubernetes
+supports kubelets that are up to three minor versions older than the API server, so a
+cluster may stay partly upgraded for days. Until the upgrade ends, airgap refuses another
+upgrade and the rotation of a CA.
 
 With a section ssh in airgap.yaml, the command runs on the other hosts through SSH.
 Otherwise, or with --no-ssh, it shows the command for each host, and continues when they
@@ -64,7 +82,7 @@ func upgradeCommand(a *app) *cobra.Command {
 		Use:     "upgrade DIR",
 		Short:   "Upgrade the cluster to another bundle",
 		Long:    upgradeLong,
-		Example: "  airgap upgrade /mnt/stick/1.36/bank --dry-run\n  airgap upgrade /mnt/stick/1.36/bank",
+		Example: "  airgap upgrade /mnt/stick/1.36/bank --dry-run\n  airgap upgrade /mnt/stick/1.36/bank\n  airgap upgrade /mnt/stick/1.36/bank --batch 10% --max-failures 2 --until 04:00",
 		Args:    oneArg("the directory of the bundle"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Dir, o.Console = args[0], a.terminal()
@@ -82,6 +100,7 @@ func upgradeCommand(a *app) *cobra.Command {
 	f.StringSliceVar(&o.Skip, "skip", nil, "IDs of preflight checks and rules of verify to skip")
 	f.DurationVar(&o.DrainTimeout, "drain-timeout", 15*time.Minute, "maximum time to drain one host")
 	healthTimeoutFlag(f, &o.Timeout, "maximum time to wait for a healthy cluster before the upgrade, and for the recorded state after each host")
+	paceFlags(f, &o.Pace)
 	f.BoolVar(&o.WithoutRollback, "without-rollback", false, "upgrade even if airgap rollback is impossible")
 	renamed(cmd, a.stderr, "no-way-back", "without-rollback")
 	cmd.AddCommand(upgradeNodeCommand(a))

@@ -48,7 +48,7 @@ func TestAbsentProblems(t *testing.T) {
 		"no day":         {"{reason: r, until: soon}", []string{`nodes[1].absent.until: Invalid value: "soon": want a day such as 2026-12-24`}},
 		"no such day":    {"{reason: r, until: 2026-02-30}", []string{"nodes[1].absent.until", "want a day"}},
 		"another format": {"{reason: r, until: 24.12.2026}", []string{"nodes[1].absent.until", "want a day"}},
-		"unknown field":  {"{reason: r, untill: 2026-12-24}", []string{"nodes[1].absent.untill: unknown field", `did you mean "until"?`}},
+		"unknown field":  {"{reason: r, untl: 2026-12-24}", []string{"nodes[1].absent.untl: unknown field", `did you mean "until"?`}},
 		"a word":         {"yes", []string{"nodes[1].absent", "want object"}},
 	} {
 		t.Run(name, func(t *testing.T) {

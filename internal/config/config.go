@@ -24,6 +24,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/batches"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
@@ -56,6 +57,7 @@ type Cluster struct {
 	Images       bundle.Images           `yaml:"images" json:"images" jsonschema:"description=Images to include in addition to those of Kubernetes"`
 	Addons       bundle.Addons           `yaml:"addons" json:"addons,omitempty" jsonschema:"description=Add-ons to install into the cluster: Helm charts and manifests with their images"`
 	Registry     registry.Config         `yaml:"registry" json:"registry" jsonschema:"description=The registry on the control-plane hosts"`
+	Upgrade      batches.Config          `yaml:"upgrade" json:"upgrade,omitzero" jsonschema:"description=Speed of airgap upgrade and airgap rollback"`
 	Backup       backup.Config           `yaml:"backup" json:"backup" jsonschema:"description=Daily backups of the control plane"`
 	Preflight    preflight.Config        `yaml:"preflight" json:"preflight" jsonschema:"description=Settings of this site for the checks before an installation"`
 	Sources      fetch.Sources           `yaml:"sources" json:"sources" jsonschema:"description=Access of the connected host to upstream servers"`

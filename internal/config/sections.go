@@ -51,6 +51,7 @@ func (c *Cluster) validateBy(kubernetes func(kubeadm.Config, *field.Path) field.
 	all = append(all, c.validateNames(at("addons"))...)
 	all = append(all, c.Registry.Validate(at("registry"))...)
 	all = append(all, c.validatePorts(at("registry"), at("network"))...)
+	all = append(all, c.Upgrade.Validate(at("upgrade"))...)
 	all = append(all, c.Backup.Validate(at("backup"))...)
 	all = append(all, c.Preflight.Validate(at("preflight"))...)
 	return append(all, c.Sources.Validate(at("sources"))...)

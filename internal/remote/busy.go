@@ -15,10 +15,10 @@ import (
 // the source of the connection (PerSourcePenalties). Neither says anything about the login, so airgap tries again, later
 // each time, and not at the same time as the other hosts.
 const (
-	busyTries  = 6
-	busyPause  = time.Second      // the first pause
-	maxPause   = 30 * time.Second // the longest one
-	penaltyMin = 15 * time.Second // sshd enforces no shorter penalty
+	busyTries    = 6
+	busyPause    = time.Second      // the first pause
+	maxPause     = 30 * time.Second // the longest one
+	shortPenalty = 15 * time.Second // sshd enforces no shorter penalty
 )
 
 // BusyError says that sshd ended the connection before the login began.
@@ -69,7 +69,7 @@ func (e *BusyError) Hint() string {
 func (e *BusyError) pause(n int, first time.Duration) time.Duration {
 	pause := min(first<<n, maxPause)
 	if e.penalty() && first == busyPause {
-		pause = min(penaltyMin<<n, maxPause)
+		pause = min(shortPenalty<<n, maxPause)
 	}
 	return pause/2 + rand.N(pause) //nolint:gosec // no secret
 }

@@ -71,7 +71,7 @@ func TestPauses(t *testing.T) {
 			if lo, hi := busyPause<<n/2, min(busyPause<<n, maxPause)*3/2; p < min(lo, maxPause/2) || p > hi {
 				t.Errorf("pause %d is %s, want %s to %s", n, p, lo, hi)
 			}
-			if p := penalty.pause(n, busyPause); p < penaltyMin/2 || p > maxPause*3/2 {
+			if p := penalty.pause(n, busyPause); p < shortPenalty/2 || p > maxPause*3/2 {
 				t.Errorf("pause %d of a penalty is %s", n, p)
 			}
 		}

@@ -119,8 +119,8 @@ func (e *HostCertError) Hint() string {
 
 // validity says why a certificate is not valid now; "" if it is.
 func validity(cert *ssh.Certificate, now time.Time) string {
-	at := func(t uint64) string { return time.Unix(int64(t), 0).UTC().Format("2006-01-02 15:04 UTC") } //nolint:gosec // see before
-	second := uint64(max(0, now.Unix()))                                                               //nolint:gosec // not negative
+	at := func(t uint64) string { return time.Unix(int64(t), 0).UTC().Format("2006-01-02 15:04 UTC") }
+	second := uint64(max(0, now.Unix()))
 	switch {
 	case cert.ValidBefore != ssh.CertTimeInfinity && second >= cert.ValidBefore:
 		return "it expired on " + at(cert.ValidBefore)

@@ -81,7 +81,7 @@ func known(key ssh.Signer) string { return knownhosts.Line([]string{"127.0.0.1"}
 func notYet(t *testing.T, by sshtest.Authority, key ssh.Signer) ssh.Signer {
 	t.Helper()
 	cert := by.Sign(t, key.PublicKey(), ssh.HostCert, 48*time.Hour, "127.0.0.1")
-	cert.ValidAfter = uint64(time.Now().Add(24 * time.Hour).Unix()) //nolint:gosec // a time of tomorrow
+	cert.ValidAfter = uint64(time.Now().Add(24 * time.Hour).Unix())
 	return resigned(t, by, cert, key)
 }
 

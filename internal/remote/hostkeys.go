@@ -93,7 +93,7 @@ func readKeyLine(line string) (hosts []string, fingerprint string, err error) {
 		}
 		fingerprint = ssh.FingerprintSHA256(key)
 	}
-	for _, h := range strings.Split(words[0], ",") {
+	for h := range strings.SplitSeq(words[0], ",") {
 		if strings.ContainsAny(h, "|*?!") || h == "" {
 			return nil, "", fmt.Errorf("%q: want the name or the address of a host, not a pattern or a hash", h)
 		}

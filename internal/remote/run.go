@@ -31,7 +31,7 @@ const (
 // its signal, and Run waits for it, for a while.
 func (c *Client) Run(ctx context.Context, cmd Command) error {
 	err := c.run(ctx, c.sudo, cmd)
-	if err == nil || errors.Is(err, ErrLost) || ctx.Err() == nil {
+	if err == nil || errors.Is(err, ErrLost) || ctx.Err() == nil || errors.Is(err, ctx.Err()) {
 		return err
 	}
 	return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, ctx.Err())
@@ -67,8 +67,11 @@ func (c *Client) run(ctx context.Context, as sudo, cmd Command) error {
 		c.stop(as, cmd.Signal, leader, ended)
 		return fmt.Errorf("send to %s: %w", c.Name, err)
 	case <-ctx.Done():
-		c.stop(as, cmd.Signal, leader, ended)
-		return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, ctx.Err())
+		err := ctx.Err()
+		if !c.stop(as, cmd.Signal, leader, ended) {
+			err = fmt.Errorf("it did not end within %s after the signal: %w", stopGrace, err)
+		}
+		return fmt.Errorf("run %s on %s: %w", strings.Join(cmd.Args, " "), c.Name, err)
 	}
 	exit, is := errors.AsType[*ssh.ExitError](err)
 	if why := seen.problem(as); why != "" && (err == nil || is) {
@@ -130,17 +133,18 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// stop ends a command: it signals the process and waits for a limited time.
+// stop ends a command: it signals the process and waits for a limited time. It
+// returns false if the command goes on after that.
 // OpenSSH passes no signals on to root's sessions, so kill has to.
-func (c *Client) stop(as sudo, signal string, l *opening, ended <-chan error) {
+func (c *Client) stop(as sudo, signal string, l *opening, ended <-chan error) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), stopGrace)
 	defer cancel()
 	select {
 	case <-l.begun:
 	case <-ended:
-		return
+		return true
 	case <-time.After(stopTimeout):
-		return // it never began, or the host is gone
+		return true // it never began, or the host is gone
 	}
 	killing, done := context.WithTimeout(ctx, stopTimeout)
 	defer done()
@@ -149,5 +153,7 @@ func (c *Client) stop(as sudo, signal string, l *opening, ended <-chan error) {
 	case <-ended:
 	case <-c.gone:
 	case <-ctx.Done():
+		return false
 	}
+	return true
 }

@@ -75,6 +75,20 @@ func TestRunStopsWithItsContext(t *testing.T) {
 	}
 }
 
+// TestRunNamesACommandThatGoesOn: one that ignores the signal is not passed over in silence.
+func TestRunNamesACommandThatGoesOn(t *testing.T) {
+	t.Parallel() // it waits for stopGrace
+	c, _ := connected(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	begun := make(chan struct{})
+	go func() { <-begun; cancel() }()
+	err := c.Run(ctx, Command{Args: []string{"sh", "-c", `trap '' TERM; echo begun; i=0; while [ $i -lt 200 ]; do sleep 0.1; i=$((i+1)); done`}, Stdout: &signal{c: begun}})
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "on node2: it did not end within 15s after the signal: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestRunHasItsSignal: a command may want another signal, and an environment.
 func TestRunHasItsSignal(t *testing.T) {
 	c, s := connected(t)

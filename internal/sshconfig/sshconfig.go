@@ -173,7 +173,7 @@ func (r *reader) include(patterns []string, depth int) error {
 		}
 		files, err := filepath.Glob(p)
 		if err != nil {
-			return fmt.Errorf("Include %s: %w", p, err) //nolint:staticcheck,revive // the keyword of OpenSSH
+			return fmt.Errorf("Include %s: %w", p, err) //nolint:staticcheck // the keyword of OpenSSH
 		}
 		for _, f := range files {
 			if err := r.file(f, depth+1); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -260,7 +260,7 @@ func (r *reader) match(args []string) (is bool, unclear string, err error) {
 		}
 		if !joined {
 			if len(args) == 0 {
-				return false, "", fmt.Errorf("Match %s has no value", name) //nolint:staticcheck,revive // the keyword of OpenSSH
+				return false, "", fmt.Errorf("Match %s has no value", name) //nolint:staticcheck // the keyword of OpenSSH
 			}
 			value, args = args[0], args[1:]
 		}

@@ -167,6 +167,18 @@ func (j *Journal) Ended(name, of string) (bool, error) {
 	return historyOf(entries).ended[once{name, of}], err
 }
 
+// EndedIn returns the names of the steps that run once and have ended in an undertaking, their Once.
+func (j *Journal) EndedIn(of string) (map[string]bool, error) {
+	entries, err := j.Entries()
+	names := map[string]bool{}
+	for step, ended := range historyOf(entries).ended {
+		if ended && step.of == of {
+			names[step.step] = true
+		}
+	}
+	return names, err
+}
+
 // Entries are the journal's lines about steps, oldest first; none when there is no
 // journal. Lines that a kill or a power loss cut short are left out.
 func (j *Journal) Entries() ([]Entry, error) {

@@ -38,6 +38,9 @@ type Step struct {
 	// lists the known changes if an earlier step has not run yet. The list must
 	// contain exactly the changes of Run.
 	Plan func(ctx context.Context) ([]string, error)
+	// May is asked before a step without its result begins; nil: it may begin. Its error ends
+	// the run before the step, and the journal has no entry of the step.
+	May func(ctx context.Context) error
 	// Run makes the postcondition true. It may be called again after it was
 	// interrupted at any point.
 	Run func(ctx context.Context) error
@@ -55,6 +58,7 @@ const (
 	Changed   Outcome = "changed"   // it ran, and its postcondition holds
 	Unchanged Outcome = "unchanged" // its postcondition held before
 	Failed    Outcome = "failed"
+	Stopped   Outcome = "stopped" // it did not begin, because May ended the run
 )
 
 // Event goes to the observer when a step begins (Outcome "") and ends.
@@ -69,7 +73,7 @@ type Event struct {
 type Result struct{ Changed, Unchanged int }
 
 // Run runs the steps in order and stops at the first that fails. The error
-// names the step.
+// names the step. The error of May is returned as it is.
 func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event)) (Result, error) {
 	var result Result
 	entries, err := journal.Entries()
@@ -82,6 +86,9 @@ func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event
 		began := time.Now()
 		outcome, err := one(ctx, journal, s, past)
 		observe(Event{Step: s, Outcome: outcome, Took: time.Since(began), Err: err})
+		if outcome == Stopped {
+			return result, err
+		}
 		if err != nil {
 			return result, fmt.Errorf("step %s: %w", s.Name, err)
 		}
@@ -116,6 +123,11 @@ func one(ctx context.Context, journal *Journal, s Step, past history) (Outcome, 
 	}
 	if done {
 		return Unchanged, nil
+	}
+	if s.May != nil {
+		if err := s.May(ctx); err != nil {
+			return Stopped, err
+		}
 	}
 	if err := journal.append(Entry{Step: s.Name, Event: Began, Of: s.Once, Title: s.Title, Changes: s.changes(ctx)}); err != nil {
 		return Failed, err

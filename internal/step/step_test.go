@@ -44,6 +44,40 @@ func TestSecondRunChangesNothing(t *testing.T) {
 	}
 }
 
+// TestMay: a step that may not begin ends the run with the error as it is, and the journal has no entry of it. A step
+// with its result is not asked.
+func TestMay(t *testing.T) {
+	journal := step.OpenJournal(filepath.Join(t.TempDir(), "journal.jsonl"))
+	enough, a, b, c := errors.New("enough"), false, false, false
+	steps := []step.Step{flag("a", &a), flag("b", &b), flag("c", &c)}
+	asked := 0
+	for i := range steps {
+		steps[i].May = func(context.Context) error {
+			if asked++; asked > 1 {
+				return enough
+			}
+			return nil
+		}
+	}
+	var stopped []string
+	observe := func(e step.Event) {
+		if e.Outcome == step.Stopped {
+			stopped = append(stopped, e.Step.Name)
+		}
+	}
+	got, err := step.Run(t.Context(), journal, steps, observe)
+	if !errors.Is(err, enough) || err.Error() != "enough" || got.Changed != 1 || !a || b || strings.Join(stopped, " ") != "b" {
+		t.Errorf("%v, %+v, stopped %q", err, got, stopped)
+	}
+	if entries, err := journal.Entries(); err != nil || len(entries) != 2 {
+		t.Errorf("the journal has %d entries: %v", len(entries), err)
+	}
+	b, c = true, true
+	if _, err := step.Run(t.Context(), journal, steps, observe); err != nil || asked != 2 {
+		t.Errorf("%v; asked %d times", err, asked)
+	}
+}
+
 // TestOnce: a step without a trace on the host runs once in its undertaking, also over several runs,
 // and again in the next one. It runs again after an interruption, or if Done returns false.
 func TestOnce(t *testing.T) {

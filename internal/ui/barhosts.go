@@ -42,13 +42,18 @@ type barHost struct {
 func (b *bars) Host(name string) Host {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.lines().add(name)
+}
+
+// lines returns the lines, which the first host makes.
+func (b *bars) lines() *barHosts {
 	if b.hosts == nil {
 		b.hosts = &barHosts{}
 		if b.terminal != nil {
 			b.hosts.table = b.newTable("done or waiting", b.hosts.content)
 		}
 	}
-	return b.hosts.add(name)
+	return b.hosts
 }
 
 // end keeps the lines as they are.
@@ -58,16 +63,20 @@ func (h *barHosts) end() {
 	}
 }
 
-// add adds a line, or replaces the line of the same host after its end.
+// add adds a line, or replaces the line of the same host after its end or before its begin.
 func (h *barHosts) add(name string) *barHost {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = slices.DeleteFunc(h.all, func(old *barHost) bool {
-		return old.name == escapedLine(name) && (old.state == failed || old.state == done)
+		return old.name == escapedLine(name) && old.state != working
 	})
-	one := &barHost{hosts: h, name: escapedLine(name), state: waiting, began: time.Now()}
+	one := h.waiting(escapedLine(name))
 	h.all = append(h.all, one)
 	return one
+}
+
+func (h *barHosts) waiting(name string) *barHost {
+	return &barHost{hosts: h, name: name, state: waiting, began: time.Now()}
 }
 
 // content counts the hosts by state, and has a line for each.

@@ -36,3 +36,19 @@ func TestFailedHostsAreFirst(t *testing.T) {
 	heading, _ = hosts.content()
 	assert.Equal(t, "60 of 100 hosts done, 9 working, 31 waiting", heading)
 }
+
+// TestQueue: hosts that ended other work wait again, those that failed or work do not, and new ones have a line.
+func TestQueue(t *testing.T) {
+	hosts := &barHosts{}
+	hosts.add("a").End(nil)
+	hosts.add("b").End(errors.New("no room"))
+	hosts.add("c").Now("drain")
+	hosts.queue([]string{"a", "b", "c", "d"})
+	heading, lines := hosts.content()
+	assert.Equal(t, "0 of 4 hosts done, 1 failed, 1 working, 2 waiting", heading)
+	assert.Equal(t, "a", lines[2].Name)
+	hosts.add("a").Now("drain")
+	heading, _ = hosts.content()
+	assert.Equal(t, "0 of 4 hosts done, 1 failed, 2 working, 1 waiting", heading)
+	Queue(Discard(), []string{"a"}) // shows nothing
+}

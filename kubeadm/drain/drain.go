@@ -29,6 +29,7 @@ type Options struct {
 	Timeout   time.Duration                    // until the last pod is gone; 0 is no limit
 	Unmanaged bool                             // also delete pods without a controller
 	Say       func(format string, args ...any) // reports each pod; may be called by several goroutines in parallel
+	Held      bool                             // only report pods that their budgets hold
 }
 
 // Drain cordons a node and evicts its pods, as kubectl drain does: it honours
@@ -156,7 +157,7 @@ func (d *Draining) asked(p *corev1.Pod) {
 	d.mu.Unlock()
 	switch times {
 	case 1:
-		d.say("evict pod %s from %s", PodName(p), d.Node)
+		d.sayMore("evict pod %s from %s", PodName(p), d.Node)
 	case 2:
 		d.say("pod %s stays on %s for now: its PodDisruptionBudget allows no disruption; the next try is in %s", PodName(p), d.Node, evictAgain)
 	}
@@ -164,13 +165,19 @@ func (d *Draining) asked(p *corev1.Pod) {
 
 func (d *Draining) gone(p *corev1.Pod, _ bool, err error) {
 	if err == nil {
-		d.say("pod %s has left %s", PodName(p), d.Node)
+		d.sayMore("pod %s has left %s", PodName(p), d.Node)
 	}
 }
 
 func (d *Draining) say(format string, args ...any) {
 	if d.options.Say != nil {
 		d.options.Say(format, args...)
+	}
+}
+
+func (d *Draining) sayMore(format string, args ...any) {
+	if !d.options.Held {
+		d.say(format, args...)
 	}
 }
 

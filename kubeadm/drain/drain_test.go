@@ -148,6 +148,23 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestDrainOfMany: of many nodes at the same time, only pods that stay are shown.
+func TestDrainOfMany(t *testing.T) {
+	web := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	stays := "pod default/web stays on n1 for now: its PodDisruptionBudget allows no disruption; the next try is in 5s"
+	for held, want := range map[bool][]string{true: {stays}, false: {"evict pod default/web from n1", stays, "pod default/web has left n1"}} {
+		var h heard
+		d := &Draining{Node: "n1", options: Options{Say: h.say, Held: held}, times: map[string]int{}}
+		for range 3 {
+			d.asked(web)
+		}
+		d.gone(web, true, nil)
+		if !slices.Equal(h.lines, want) {
+			t.Errorf("said %q, want %q", h.lines, want)
+		}
+	}
+}
+
 // TestDrainIsHeld: one pod by its budget, another because its host does not end it.
 func TestDrainIsHeld(t *testing.T) {
 	client := drainable(t)

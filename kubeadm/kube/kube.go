@@ -22,11 +22,26 @@ import (
 // Client talks to the cluster as AdminConf or KubeletConf says. A request
 // takes at most 10 s.
 func Client(m host.Machine, kubeconfig string) (kubernetes.Interface, error) {
+	return clientOf(m, kubeconfig, 0)
+}
+
+// BusyClient is Client for work on many nodes at the same time: a drain asks for each pod each second, and the usual
+// limit of a client is 5 requests per second.
+func BusyClient(m host.Machine, kubeconfig string) (kubernetes.Interface, error) {
+	return clientOf(m, kubeconfig, busyRate)
+}
+
+const busyRate = 100 // requests per second
+
+func clientOf(m host.Machine, kubeconfig string, rate int) (kubernetes.Interface, error) {
 	config, err := RESTConfig(m, kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.Timeout = 10 * time.Second
+	if rate > 0 {
+		config.QPS, config.Burst = float32(rate), 2*rate
+	}
 	return kubernetes.NewForConfig(config)
 }
 

@@ -5,6 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"k8s.io/client-go/kubernetes"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // TestKubeconfigProxy: the client ignores the proxy of the environment and uses the
@@ -40,5 +44,24 @@ func TestKubeconfigProxy(t *testing.T) {
 				t.Errorf("proxy %v, want %q", proxy, tc.want)
 			}
 		})
+	}
+}
+
+// TestBusyClient: the drains of a batch of nodes are not limited to the usual 5 requests per second.
+func TestBusyClient(t *testing.T) {
+	m := host.Machine{Host: host.Local{}, Root: t.TempDir()}
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n" +
+		`clusters: [{name: c, cluster: {server: "https://192.0.2.11:6443"}}]` + "\n"
+	if err := host.WriteFile(m.Path(AdminConf), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for rate, connect := range map[float32]func(host.Machine, string) (kubernetes.Interface, error){5: Client, 100: BusyClient} {
+		client, err := connect(m, AdminConf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := client.CoreV1().RESTClient().GetRateLimiter().QPS(); got != rate {
+			t.Errorf("%v requests per second, want %v", got, rate)
+		}
 	}
 }

@@ -89,7 +89,7 @@ func named(flag string, values []string, nodes []config.Node) (map[string]bool, 
 			names, err := one(item, nodes)
 			if err != nil {
 				return nil, advice.Add(advice.Usage(fmt.Errorf("%s %s: %w", flag, cmp.Or(value, `""`), err)),
-					"%s wants names of airgap.yaml, ranges such as node[001-010], group:NAME or rack:NAME, with commas between them", flag)
+					"%s expects names of airgap.yaml, ranges such as node[001-010], group:NAME or rack:NAME, with commas between them", flag)
 			}
 			for _, name := range names {
 				if absent := absentIn(name, nodes); absent != nil && flag == "--limit" && !strings.Contains(item, ":") {
@@ -168,7 +168,7 @@ func didYouMean(unknown []string, nodes []config.Node) string {
 	return advice.DidYouMean(unknown[0], namesOf(nodes))
 }
 
-// having returns the nodes whose property has the value.
+// having returns the nodes with this value of a property.
 func having(kind, value string, nodes []config.Node, property func(config.Node) string) ([]string, error) {
 	var names, values []string
 	for _, n := range nodes {

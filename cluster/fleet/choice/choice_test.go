@@ -117,7 +117,7 @@ func TestWhy(t *testing.T) {
 	assert.Equal(t, "absent: mainboard", c.Why(all[6], all))
 }
 
-// TestNoRacks: airgap.yaml without racks or groups says so.
+// TestNoRacks: the error reports that airgap.yaml has no racks or groups.
 func TestNoRacks(t *testing.T) {
 	for _, item := range []string{"rack:r1", "group:gpu"} {
 		_, _, err := choice.Choice{Limit: []string{item}}.Of([]config.Node{{Name: "cp1"}})

@@ -24,7 +24,7 @@ func (a Authority) Sign(t *testing.T, key ssh.PublicKey, kind uint32, until time
 	now := time.Now()
 	cert := &ssh.Certificate{
 		Key: key, CertType: kind, KeyId: "of the bank", ValidPrincipals: principals,
-		ValidAfter: uint64(now.Add(-48 * time.Hour).Unix()), ValidBefore: uint64(now.Add(until).Unix()), //nolint:gosec // times of today
+		ValidAfter: uint64(now.Add(-48 * time.Hour).Unix()), ValidBefore: uint64(now.Add(until).Unix()),
 	}
 	if err := cert.SignCert(rand.Reader, a.Signer); err != nil {
 		t.Fatal(err)

@@ -44,6 +44,9 @@ type Server struct {
 	Recorder Recorder
 	// Jump makes it a jump host; nil: it forwards nothing.
 	Jump *Jump
+	// Answer runs a command in this process, for servers by the hundred. It returns the exit status; nil: commands are real
+	// processes.
+	Answer func(stdin io.Reader, stdout, stderr io.Writer) int
 
 	bin    string
 	config *ssh.ServerConfig
@@ -76,7 +79,7 @@ func NewECDSA(t *testing.T) ssh.Signer {
 	return signer(t, private)
 }
 
-func signer(t *testing.T, private any) ssh.Signer {
+func signer(t testing.TB, private any) ssh.Signer {
 	t.Helper()
 	s, err := ssh.NewSignerFromKey(private)
 	if err != nil {
@@ -86,7 +89,7 @@ func signer(t *testing.T, private any) ssh.Signer {
 }
 
 // KeyFile writes a fresh private key and returns its public half.
-func KeyFile(t *testing.T, path, passphrase string, mode os.FileMode) ssh.PublicKey {
+func KeyFile(t testing.TB, path, passphrase string, mode os.FileMode) ssh.PublicKey {
 	t.Helper()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
@@ -251,6 +254,9 @@ func (s *Server) exec(channel ssh.Channel, line string) int {
 	s.mu.Unlock()
 	_, _ = io.WriteString(channel, s.Greeting)
 	_, _ = io.WriteString(channel.Stderr(), s.Greeting)
+	if s.Answer != nil {
+		return s.Answer(channel, channel, channel.Stderr())
+	}
 	args, err := s.login(line)
 	if err != nil {
 		_, _ = fmt.Fprintln(channel.Stderr(), err)

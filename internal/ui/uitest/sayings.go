@@ -2,6 +2,7 @@ package uitest
 
 import (
 	"fmt"
+	"sync"
 
 	"airgap.dev/airgap/internal/ui"
 )
@@ -10,10 +11,13 @@ import (
 type Recorder struct {
 	ui.Progress
 
+	mu   sync.Mutex
 	Said []string
 }
 
 // Say keeps the line.
 func (s *Recorder) Say(format string, args ...any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.Said = append(s.Said, fmt.Sprintf(format, args...))
 }

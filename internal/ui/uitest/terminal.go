@@ -26,8 +26,14 @@ type Terminal struct {
 	closed   bool
 }
 
-// New opens one, until the end of the test.
+// New opens one with 50 rows, until the end of the test.
 func New(t *testing.T) *Terminal {
+	t.Helper()
+	return Sized(t, 50, 110)
+}
+
+// Sized opens one with a size.
+func Sized(t *testing.T, rows, columns uint16) *Terminal {
 	t.Helper()
 	user, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
@@ -39,7 +45,7 @@ func New(t *testing.T) *Terminal {
 		err = unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0)
 	}
 	if err == nil {
-		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: 50, Col: 110})
+		err = unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: rows, Col: columns})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -101,6 +107,13 @@ func (y *Terminal) Screen() string {
 	return seen(y.text)
 }
 
+// Seen gives the lines that are left to see now.
+func (y *Terminal) Seen() string {
+	y.mu.Lock()
+	defer y.mu.Unlock()
+	return seen(y.text)
+}
+
 // Movement matches sequences that move the cursor or erase.
 var Movement = regexp.MustCompile(`\x1b\[(\d*)([AJ])`)
 
@@ -125,7 +138,7 @@ func seen(text string) string {
 				lines = append(lines, "")
 			}
 		default:
-			lines[row] += string(c)
+			lines[row] += text[:1] // a byte of a character
 		}
 		text = text[1:]
 	}
