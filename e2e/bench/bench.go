@@ -44,6 +44,7 @@ func parts() []part {
 		{"verification", (*bench).verification},
 		{"pulling", (*bench).pulling},
 		{"network", (*bench).network},
+		{"fleet", (*bench).fleet},
 		{"scale", (*bench).scale},
 	}
 }
@@ -57,8 +58,9 @@ func Run(ctx context.Context, program string, only []string, out, log io.Writer)
 		}
 	}
 	w := &figures{out: out}
-	if slices.Equal(only, []string{"network"}) { // which needs no bundle
-		return w.verdict((*bench)(nil).network(ctx, w))
+	if len(only) == 1 && (only[0] == "network" || only[0] == "fleet") { // which need no bundle
+		i := slices.IndexFunc(parts(), func(p part) bool { return p.name == only[0] })
+		return w.verdict(parts()[i].run(nil, ctx, w))
 	}
 	return w.verdict(prepared(ctx, program, log, upstream.BenchImages, func(b *bench, images []string) error {
 		if err := b.prepare(ctx, images[len(images)-4:]); err != nil { // without the images of Kubernetes, which every bundle has

@@ -76,7 +76,7 @@ func (o *foreignRun) letIn(ctx context.Context) error {
 	return errors.Join(
 		o.Script(ctx, o.first, ownKeys, Authorize("/root", public, "root")),
 		o.Script(ctx, o.worker, ownKeys, "useradd -m ops", Authorize("/home/ops", public, "ops"), "umask 337; echo 'ops ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/ops"),
-		password(ctx, o.Env, o.worker, "ops", opsPassword))
+		Password(ctx, o.Env, o.worker, "ops", opsPassword))
 }
 
 // writeHosts writes the hosts file. sshd is reachable at ports of this machine, as through a

@@ -18,7 +18,7 @@ func SessionEnds(ctx context.Context, e *Env, m lab.Machine, command string) err
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_, _ = inSession(ctx, e, m, "session-lab1", command) // it is killed
+		_, _ = InSession(ctx, e, m, "session-lab1", command) // it is killed
 	}()
 	err := e.Script(ctx, m, Retry("test -S "+sessionSocket), "sleep 1; systemctl stop session-lab1.scope",
 		"! systemctl is-active --quiet session-lab1.scope", "systemctl is-active --quiet "+sessionUnit)
@@ -26,7 +26,7 @@ func SessionEnds(ctx context.Context, e *Env, m lab.Machine, command string) err
 	if err != nil {
 		return err
 	}
-	r, err := inSession(ctx, e, m, "session-lab2", command)
+	r, err := InSession(ctx, e, m, "session-lab2", command)
 	if err != nil {
 		return err
 	}
@@ -36,8 +36,8 @@ func SessionEnds(ctx context.Context, e *Env, m lab.Machine, command string) err
 	return e.Script(ctx, m, Retry("! systemctl is-active --quiet "+sessionUnit), "test ! -e "+sessionSocket)
 }
 
-// inSession runs a command at a terminal in the scope of a login session.
-func inSession(ctx context.Context, e *Env, m lab.Machine, scope, command string) (Result, error) {
+// InSession runs a command at a terminal in the scope of a login session.
+func InSession(ctx context.Context, e *Env, m lab.Machine, scope, command string) (Result, error) {
 	job, err := json.Marshal(map[string]any{"args": []string{"sh", "-c", command}, "answers": []answer{}})
 	if err != nil {
 		return Result{}, err

@@ -45,9 +45,9 @@ func accounts(ctx context.Context, e *Env, l *lab.Lab) error {
 	return errors.Join(append(errs,
 		e.Script(ctx, root, Authorize("/root", key, "root")),
 		e.Script(ctx, ops, "useradd -m ops", Authorize("/home/ops", key, "ops")),
-		password(ctx, e, ops, "ops", opsPassword),
+		Password(ctx, e, ops, "ops", opsPassword),
 		e.Script(ctx, clerk, "useradd -m clerk", "umask 337; echo 'clerk ALL=(ALL) ALL' >/etc/sudoers.d/clerk"),
-		password(ctx, e, clerk, "clerk", clerkPassword),
+		Password(ctx, e, clerk, "clerk", clerkPassword),
 	)...)
 }
 
@@ -64,7 +64,8 @@ func Authorize(home, key, user string) string {
 	return fmt.Sprintf("mkdir -p -m 700 %[1]s/.ssh && echo '%[2]s' >%[1]s/.ssh/authorized_keys && chown -R %[3]s: %[1]s/.ssh", home, strings.TrimSpace(key), user)
 }
 
-func password(ctx context.Context, e *Env, m lab.Machine, user, password string) error {
+// Password sets the password of a user, and adds it to the secrets of the run.
+func Password(ctx context.Context, e *Env, m lab.Machine, user, password string) error {
 	if err := e.Book.Add(secrets.Password, user+"'s", password); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/e2e/scenario/certs"
 	"airgap.dev/airgap/e2e/scenario/emulated"
 	"airgap.dev/airgap/e2e/scenario/faults"
+	"airgap.dev/airgap/e2e/scenario/fleet"
 	"airgap.dev/airgap/e2e/scenario/kills"
 	"airgap.dev/airgap/e2e/scenario/members"
 	"airgap.dev/airgap/e2e/scenario/runtimes"
@@ -39,6 +40,8 @@ func All() []scenario.Scenario {
 		{Name: "grow", Title: "hosts are added, replaced and removed, also control-plane hosts, with checks of etcd's members", Run: members.Grow, Needs: []scenario.Need{scenario.NeedPower, scenario.NeedNetwork, scenario.NeedMore}},
 		{Name: "crash", Title: "kill -9 at random moments and after every step, power cuts: the cluster is the same", Run: kills.Crash, Needs: []scenario.Need{scenario.NeedPower, scenario.NeedUpstream}},
 		{Name: "ssh", Title: "one command installs four servers through SSH, despite problems on the other hosts", Run: scenario.ThroughSSH, Needs: []scenario.Need{scenario.NeedPower, scenario.NeedThrowaway, scenario.NeedMore}},
+		{Name: "fleet", Title: "one command, nine servers: a hung sudo, a hung home, wrong passwords, a full disk, a jump host, a power cut, a lost operator, a second one: the healthy servers are installed, and the others after their repair", Run: fleet.Fleet, Needs: []scenario.Need{scenario.NeedPower, scenario.NeedNetwork, scenario.NeedThrowaway, scenario.NeedMore}},
+		{Name: "fleet-upgrade", Title: "the first of three control-plane hosts is lost in the middle of an upgrade, and another one continues it", Run: upgrade.LostFirst, Needs: []scenario.Need{scenario.NeedPower, scenario.NeedUpstream, scenario.NeedNetwork, scenario.NeedMore}},
 		{Name: "hosts", Title: "journey and ctrl-c through plain SSH, on two servers that are not the lab's: killed, cleaned up, completed", Run: scenario.OnHosts, Needs: []scenario.Need{scenario.NeedFresh}},
 		{Name: "baseline", Title: "encryption at rest with rotation, audit log, modes and flags of the CIS benchmark", Run: scenario.Baseline, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway}},
 		{Name: "attack", Title: "the attacks of the threat table, on a running cluster: each one is refused and reported", Run: attack.Attack, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway, scenario.NeedMore}},
