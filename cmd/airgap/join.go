@@ -29,8 +29,7 @@ old host answers, and for about a minute afterwards, no join token is created.`
 func joinCommand(a *app) *cobra.Command {
 	var o join.Options
 	var tokens newTokens
-	var dryRun bool
-	var index string
+	dryRun, index := false, ""
 	cmd := &cobra.Command{
 		Use:     "join ADDRESS:PORT --ca-hash sha256:…",
 		Short:   "Join this server to the cluster",

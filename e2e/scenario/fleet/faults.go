@@ -95,8 +95,8 @@ func (f *fleet) repairAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// operatorLost runs the command at a terminal. When the workers join, one of them loses its power, the operator's session
-// ends, and then the command itself is killed. The join of the other worker goes on to its end.
+// operatorLost runs the command at a terminal. When the hosts join, a worker loses its power, the operator's session
+// ends, and then the command itself is killed. The join of the second control-plane host goes on to its end.
 func (f *fleet) operatorLost(ctx context.Context) error {
 	watching, stop := context.WithCancel(ctx)
 	ended := make(chan scenario.Result, 1)
@@ -114,7 +114,7 @@ func (f *fleet) operatorLost(ctx context.Context) error {
 
 func (f *fleet) loseOperator(ctx context.Context) error {
 	const unit = "airgap-run-install.service"
-	last, goesOn := f.l.Machines[dead], f.l.Machines[behindJump]
+	last, goesOn := f.l.Machines[dead], f.second()
 	if err := f.Script(ctx, last, "for i in $(seq 6000); do test -s /var/lib/airgap/journal.jsonl && exit 0; sleep 0.2; done; exit 1"); err != nil {
 		return fmt.Errorf("wait for join on %s: %w", last.Name(), err)
 	}
