@@ -18,12 +18,8 @@ func sameHost() []string { return []string{"ns/mnt", "ns/net", "ns/pid", "root"}
 
 // inSession reports whether this process ends with a login session that systemd could outlive.
 func inSession(m host.Machine) bool {
-	init, err := fs.ReadFile(m.Host.FS(), "proc/1/comm")
-	if err != nil || strings.TrimSpace(string(init)) != "systemd" {
-		return false
-	}
 	groups, err := fs.ReadFile(m.Host.FS(), "proc/self/cgroup")
-	return err == nil && sessionGroup(string(groups)) && differsIn(m) == ""
+	return err == nil && sessionGroup(string(groups)) && mayStart(m) == nil
 }
 
 // differsIn returns a link of /proc that differs from that of process 1, or that cannot be read.

@@ -78,7 +78,7 @@ func (e *behindError) Error() string {
 	return fmt.Sprintf("not tried: the login on its %s failed: %v", e.jump.Node.Name, e.jump.Err)
 }
 
-// failed returns the jump host on the way that let nobody in; nil if there is none.
+// failed returns the jump host on the way that refused the login; nil if there is none.
 func (all jumpHosts) failed(via *remote.Host) *Member {
 	for ; via != nil; via = via.Via {
 		if j := all.of(via); j != nil && j.Err != nil {

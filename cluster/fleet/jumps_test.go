@@ -81,7 +81,7 @@ func TestJumpHostOfTheSameUser(t *testing.T) {
 	}
 }
 
-// TestJumpHostRefuses: a jump host that lets nobody in is one problem, with the hosts behind it. No host is tried.
+// TestJumpHostRefuses: a jump host that refuses the login is one problem, with the hosts behind it. No host is tried.
 func TestJumpHostRefuses(t *testing.T) {
 	b := bankOf(t, nil, "same", "same", "same")
 	account := &sshtest.Account{Password: "gate"}

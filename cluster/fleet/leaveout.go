@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
@@ -42,11 +43,11 @@ type Policy struct {
 }
 
 // CheckChoice returns an error for a choice that airgap.yaml does not allow. No host is asked.
-func CheckChoice(s *site.Site, c choice.Choice, noSSH bool) error {
+func CheckChoice(ctx context.Context, s *site.Site, c choice.Choice, noSSH bool) error {
 	if _, _, err := c.Others(s.Config.Nodes, s.Node.Name); err != nil {
 		return err
 	}
-	if (s.Config.SSH == nil || noSSH) && (c.Limit != nil || c.Except != nil || c.MaxFailures > 0) {
+	if (noSSH || !access.Used(ctx, s.Config)) && (c.Limit != nil || c.Except != nil || c.MaxFailures > 0) {
 		return advice.Add(advice.Usagef("--limit, --except and --max-failures choose hosts that airgap reaches through SSH, and it uses none"),
 			"add the section ssh to airgap.yaml and leave out --no-ssh, or run airgap join on the hosts of your choice")
 	}

@@ -17,6 +17,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
@@ -318,9 +319,15 @@ func TestCurrentNodesAreNotOwed(t *testing.T) {
 // TestCheckChoice: without SSH there is no host to choose.
 func TestCheckChoice(t *testing.T) {
 	r := rackOf(t, 1, choice.Choice{})
-	assert.NoError(t, CheckChoice(r.site, choice.Choice{Limit: []string{"node2"}, MaxFailures: 1}, false))
-	assert.ErrorContains(t, CheckChoice(r.site, choice.Choice{Limit: []string{"node9"}}, false), "no node node9")
-	assert.ErrorContains(t, CheckChoice(r.site, choice.Choice{Limit: []string{"node2"}}, true), "choose hosts that airgap reaches through SSH")
-	assert.NoError(t, CheckChoice(r.site, choice.Choice{}, true))
-	assert.True(t, advice.IsUsage(CheckChoice(r.site, choice.Choice{MaxFailures: 1}, true)))
+	assert.NoError(t, CheckChoice(t.Context(), r.site, choice.Choice{Limit: []string{"node2"}, MaxFailures: 1}, false))
+	assert.ErrorContains(t, CheckChoice(t.Context(), r.site, choice.Choice{Limit: []string{"node9"}}, false), "no node node9")
+	assert.ErrorContains(t, CheckChoice(t.Context(), r.site, choice.Choice{Limit: []string{"node2"}}, true), "choose hosts that airgap reaches through SSH")
+	assert.NoError(t, CheckChoice(t.Context(), r.site, choice.Choice{}, true))
+	assert.True(t, advice.IsUsage(CheckChoice(t.Context(), r.site, choice.Choice{MaxFailures: 1}, true)))
+
+	without, config := *r.site, *r.site.Config
+	without.Config, config.SSH = &config, nil
+	one := choice.Choice{MaxFailures: 1}
+	assert.ErrorContains(t, CheckChoice(t.Context(), &without, one, false), "choose hosts that airgap reaches through SSH")
+	assert.NoError(t, CheckChoice(access.WithFile(t.Context(), "/etc/site/ssh.yaml"), &without, one, false), "a file of the site has the section ssh")
 }

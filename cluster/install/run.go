@@ -154,7 +154,7 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if err := isFirst(s); err != nil {
 		return nil, err
 	}
-	if err := fleet.CheckChoice(s, o.Choice, o.NoSSH); err != nil {
+	if err := fleet.CheckChoice(ctx, s, o.Choice, o.NoSSH); err != nil {
 		return nil, err
 	}
 	if err := errors.Join(pki.RefuseDuringCARotation(s.Machine.Machine, "install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {

@@ -9,16 +9,14 @@ import (
 	"airgap.dev/airgap/internal/alike"
 )
 
-// writeHosts writes the result of each host, equal ones together, and the fingerprints of keys that sign backups. It
-// returns the number of hosts that did not join.
-func writeHosts(w io.Writer, hosts []fleet.Joined) (failed int) {
+// writeHosts writes the result of each host, equal ones together, and the fingerprints of keys that sign backups.
+func writeHosts(w io.Writer, hosts []fleet.Joined) {
 	var said []alike.Said
 	for _, h := range hosts {
 		text := fmt.Sprintf("done (%d steps ran, %d were up to date)", h.Changed, h.Unchanged)
 		switch {
 		case h.Error != "":
 			text = "did not join"
-			failed++
 		case h.Changed == 0:
 			text = fmt.Sprintf("nothing to do, all %d steps are up to date", h.Unchanged)
 		}
@@ -32,5 +30,4 @@ func writeHosts(w io.Writer, hosts []fleet.Joined) (failed int) {
 			site.WriteBackupKey(w, h.Node, h.BackupKey)
 		}
 	}
-	return failed
 }

@@ -37,7 +37,7 @@ func ReadAll(ctx context.Context, keys []string, node string, c choice.Choice, c
 	if err != nil {
 		return nil, err
 	}
-	if err := fleet.CheckChoice(s, c, false); err != nil {
+	if err := fleet.CheckChoice(ctx, s, c, false); err != nil {
 		return nil, err
 	}
 	f, err := fleet.Connect(ctx, s, nil, fleet.Options{Console: console, Partial: true, Choice: c})
