@@ -36,9 +36,14 @@ func SessionEnds(ctx context.Context, e *Env, m lab.Machine, command string) err
 	return e.Script(ctx, m, Retry("! systemctl is-active --quiet "+sessionUnit), "test ! -e "+sessionSocket)
 }
 
-// InSession runs a command at a terminal in the scope of a login session.
-func InSession(ctx context.Context, e *Env, m lab.Machine, scope, command string) (Result, error) {
-	job, err := json.Marshal(map[string]any{"args": []string{"sh", "-c", command}, "answers": []answer{}})
+// InSession runs a command at a terminal in the scope of a login session. It types nothing but return after the given
+// questions.
+func InSession(ctx context.Context, e *Env, m lab.Machine, scope, command string, questions ...string) (Result, error) {
+	answers := make([]answer, len(questions)) // not nil, which is null in JSON
+	for i, question := range questions {
+		answers[i] = answer{question, "\n"}
+	}
+	job, err := json.Marshal(map[string]any{"args": []string{"sh", "-c", command}, "answers": answers})
 	if err != nil {
 		return Result{}, err
 	}

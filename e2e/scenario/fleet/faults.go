@@ -95,13 +95,14 @@ func (f *fleet) repairAll(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// operatorLost runs the command at a terminal. When the hosts join, a worker loses its power, the operator's session
-// ends, and then the command itself is killed. The join of the second control-plane host goes on to its end.
+// operatorLost runs the command at a terminal, where it asks for the missing password. When the hosts join, a worker
+// loses its power, the operator's session ends, and then the command itself is killed. The join of the second
+// control-plane host goes on to its end.
 func (f *fleet) operatorLost(ctx context.Context) error {
 	watching, stop := context.WithCancel(ctx)
 	ended := make(chan scenario.Result, 1)
 	go func() {
-		r, _ := scenario.InSession(watching, f.Env, f.first(), "session-lab1", strings.Join(command(), " ")) // it is killed
+		r, _ := scenario.InSession(watching, f.Env, f.first(), "session-lab1", strings.Join(command(), " "), "sudo password of ops on node6") // it is killed
 		ended <- r
 	}()
 	err := f.loseOperator(ctx)
