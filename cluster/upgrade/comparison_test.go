@@ -172,3 +172,22 @@ func TestNoteRan(t *testing.T) {
 		t.Error("the pods of w2 are known")
 	}
 }
+
+// TestInTurn: a host that continues an upgrade finds a node that the lost run drained. Its turn comes later, so it does not
+// stop the comparison after another host. A node that was cordoned before the upgrade is in the baseline.
+func TestInTurn(t *testing.T) {
+	node := func(name string, cordoned bool) *corev1.Node {
+		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: cordoned}}
+	}
+	r := &rollout{client: fake.NewClientset(node("cp2", false), node("cp3", true), node("w1", true), node("w2", true))}
+	r.record.Cordoned = []string{"w1"}
+	for _, tc := range []struct{ hosts, want []string }{
+		{[]string{"cp2"}, []string{"cp3", "w2"}},
+		{[]string{"w2"}, []string{"cp3"}},
+		{nil, nil},
+	} {
+		if got, err := r.inTurn(t.Context(), tc.hosts); err != nil || !slices.Equal(got, tc.want) {
+			t.Errorf("after %q: got %q, %v, want %q", tc.hosts, got, err, tc.want)
+		}
+	}
+}

@@ -2,8 +2,12 @@ package upgrade
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/cluster/verification"
@@ -30,7 +34,34 @@ func (r *rollout) compare(ctx context.Context, hosts ...string) error {
 		return err
 	}
 	v.Skip = append([]string{"restarts"}, v.Skip...)
+	inTurn, err := r.inTurn(ctx, hosts)
+	if err != nil {
+		return err
+	}
+	v.LeftOut = append(v.LeftOut, inTurn...)
 	return comparison{hosts, r.findings, r.p.Say}.run(ctx, v, *before)
+}
+
+// inTurn returns the nodes that were cordoned since the upgrade began, without the hosts of this comparison: an interrupted
+// run drained them. Findings about them alone are not because of these hosts, and their own turn comes later. The end of the
+// upgrade has no hosts, and judges every node.
+func (r *rollout) inTurn(ctx context.Context, hosts []string) ([]string, error) {
+	if len(hosts) == 0 {
+		return nil, nil
+	}
+	all, err := kube.Retry(ctx, func(ctx context.Context) (*corev1.NodeList, error) {
+		return r.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the nodes: %w", err)
+	}
+	var names []string
+	for _, n := range all.Items {
+		if n.Spec.Unschedulable && !slices.Contains(hosts, n.Name) && !slices.Contains(r.record.Cordoned, n.Name) {
+			names = append(names, n.Name)
+		}
+	}
+	return names, nil
 }
 
 // compareAfter returns compare after the change of these hosts; "" is the end.
