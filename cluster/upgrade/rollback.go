@@ -162,6 +162,7 @@ func (r *rollback) runOnFirstHost(ctx context.Context) (done BackResult, err err
 	}
 	result, err := journal.Run(ctx, steps, r.p)
 	left, err := r.ended(err)
+	r.shareDebts(ctx)
 	if err != nil {
 		return done, advice.Add(err, "fix the error and run airgap rollback again: completed steps do not run again")
 	}
