@@ -71,7 +71,7 @@ var allowed = map[string][]string{
 	"manifests":               {},
 	"docs":                    {},
 	"upkeep":                  {},
-	"verify":                  {"verify/dataplane", "verify/hostlinks", "verify/imagecache", "verify/joinrights", "verify/nodereport", "verify/result"},
+	"verify":                  {"verify/dataplane", "verify/hostlinks", "verify/imagecache", "verify/joinrights", "verify/nodereport", "verify/nodestate", "verify/result"},
 	"verify/attribution":      {"verify/result"},
 	"verify/dataplane":        {},
 	"verify/dataplane/deploy": {"manifests", "verify/dataplane"},
@@ -80,6 +80,7 @@ var allowed = map[string][]string{
 	"verify/joinrights":       {},
 	"verify/states":           {},
 	"verify/nodereport":       {"manifests"},
+	"verify/nodestate":        {},
 	"verify/result":           {},
 
 	// Packages below cluster/ may import everything outside of it, and of it these.

@@ -6,6 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"airgap.dev/airgap/verify/nodestate"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -50,16 +51,16 @@ func placeOf(v view, object string, system namespaces) *result.Place {
 	return at
 }
 
-// markLeftOut marks the findings that are only about nodes of Options.LeftOut as known.
+// markLeftOut marks the findings that are only about nodes that are left out as known.
 func markLeftOut(leftOut []string, v view, findings []Finding) {
 	for i := range findings {
 		f := &findings[i]
-		node, _, _ := strings.Cut(strings.TrimPrefix(f.Object, "Node "), ",") // "Node w1, /etc/kubernetes/kubelet.conf"
-		at := []string{node}
+		at := []string{nodestate.Named(f.Object)}
 		if p := placeOf(v, f.Object, nil); p != nil {
 			at = p.Nodes
 		}
-		f.Known = f.Known || len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return !slices.Contains(leftOut, name) })
+		f.LeftOut = len(at) > 0 && !slices.ContainsFunc(at, func(name string) bool { return !slices.Contains(leftOut, name) })
+		f.Known = f.Known || f.LeftOut
 	}
 }
 
@@ -67,6 +68,9 @@ func markLeftOut(leftOut []string, v view, findings []Finding) {
 func (r *row) excuse() string {
 	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.Elsewhere }) {
 		return "but not because of the changed hosts"
+	}
+	if slices.ContainsFunc(r.findings, func(f Finding) bool { return f.LeftOut }) {
+		return "but only on nodes that are left out or absent"
 	}
 	return "as in the baseline"
 }

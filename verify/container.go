@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"airgap.dev/airgap/internal/reference"
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 // keptContainer is one container of a pod.
@@ -147,7 +148,7 @@ func containerTrouble(s *corev1.ContainerStatus) string {
 	if w == nil || w.Reason == "PodInitializing" {
 		return "" // the status of an init container has the cause
 	}
-	saw := because(w.Reason, w.Message)
+	saw := nodestate.Because(w.Reason, w.Message)
 	if t := s.LastTerminationState.Terminated; t != nil {
 		saw += "; before that " + ended(t)
 	}
@@ -159,5 +160,5 @@ func containerTrouble(s *corev1.ContainerStatus) string {
 func ended(t *corev1.ContainerStateTerminated) string {
 	message := strings.TrimSpace(t.Message)
 	last := strings.TrimSpace(message[strings.LastIndex(message, "\n")+1:])
-	return fmt.Sprintf("it ended with exit code %d (%s)", t.ExitCode, because(t.Reason, last))
+	return fmt.Sprintf("it ended with exit code %d (%s)", t.ExitCode, nodestate.Because(t.Reason, last))
 }

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 // stoppedEarly reports whether a pod succeeded although it should run permanently. The kubelet of a
@@ -44,11 +46,11 @@ func podFailure(p *corev1.Pod) string {
 	case p.Status.Reason == "" && p.Status.Message == "":
 		return ""
 	case p.Status.Reason == "Evicted":
-		return "evicted from " + p.Spec.NodeName + ": " + because("", p.Status.Message)
+		return "evicted from " + p.Spec.NodeName + ": " + nodestate.Because("", p.Status.Message)
 	case p.Spec.NodeName == "":
-		return "failed: " + because(p.Status.Reason, p.Status.Message)
+		return "failed: " + nodestate.Because(p.Status.Reason, p.Status.Message)
 	default:
-		return "failed on " + p.Spec.NodeName + ": " + because(p.Status.Reason, p.Status.Message)
+		return "failed on " + p.Spec.NodeName + ": " + nodestate.Because(p.Status.Reason, p.Status.Message)
 	}
 }
 
@@ -60,14 +62,14 @@ func endTrouble(p *corev1.Pod) string {
 	case p.Status.Phase != corev1.PodFailed:
 		return ""
 	case p.Status.Reason != "" || p.Status.Message != "":
-		return "failed: " + because(p.Status.Reason, p.Status.Message)
+		return "failed: " + nodestate.Because(p.Status.Reason, p.Status.Message)
 	}
 	for s, as := range containersOf(p) {
 		if t := s.State.Terminated; t != nil && t.ExitCode != 0 && as != debugging && as != sidecar {
 			return "failed: container " + s.Name + ": " + ended(t)
 		}
 	}
-	return "failed: " + because("", "")
+	return "failed: " + nodestate.Because("", "")
 }
 
 // successors has, by owner, the creation time of its newest healthy pod.

@@ -10,6 +10,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"airgap.dev/airgap/verify/dataplane"
+	"airgap.dev/airgap/verify/nodestate"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -28,13 +29,14 @@ type expectation struct {
 // site has the facts of the caller about the cluster: the objects that must exist.
 type site struct {
 	nodes     []string            // nodes that must have joined
+	absent    []string            // nodes that may be not Ready
 	reports   bool                // its hosts send NodeReports
 	dataPlane bool                // a pod on each node tests the pod network
 	scope     map[string]presence // the only namespaces that may be read; empty: all
 }
 
 func (o Options) site() site {
-	s := site{nodes: o.Nodes, reports: o.NodeReports, scope: map[string]presence{}}
+	s := site{nodes: o.Nodes, absent: o.Absent, reports: o.NodeReports, scope: map[string]presence{}}
 	s.dataPlane = slices.Contains(o.Workloads, "DaemonSet "+dataplane.Namespace+"/"+dataplane.Name)
 	for _, name := range o.Scope {
 		s.scope[name] = mayBe
@@ -52,12 +54,15 @@ const longer = "run airgap verify again with a longer --timeout"
 // The zero value means that nothing is missing.
 type absence struct{ what, fix string }
 
-// each expects something of each host: of the hosts that joined, and of those that must have
-// joined. It lists hosts with the same lack together.
+// away returns the absent nodes that are not Ready.
+func (v view) away() []string { return nodestate.Away(v.allNodes(), v.site.absent) }
+
+// each expects something of each host: of the hosts that joined and are not away, and of those that must have joined. It lists
+// hosts with the same lack together.
 func (v view) each(check func(*corev1.Node) absence) expectation {
-	absences := map[absence][]string{}
+	absences, away := map[absence][]string{}, v.away()
 	for _, node := range v.allNodes() {
-		if l := check(node); l != (absence{}) {
+		if l := check(node); l != (absence{}) && !slices.Contains(away, node.Name) {
 			absences[l] = append(absences[l], node.Name)
 		}
 	}
@@ -103,7 +108,7 @@ func joined(v view) expectation { return v.each(func(*corev1.Node) absence { ret
 // unknown.
 func reporting(v view) expectation {
 	return v.each(func(n *corev1.Node) absence {
-		if c, found := readyOf(n); !found || c.Status == corev1.ConditionUnknown {
+		if c, found := nodestate.Ready(n); !found || c.Status == corev1.ConditionUnknown {
 			return absence{"the kubelet does not report", "on HOST: journalctl -u kubelet --since -15min"}
 		}
 		return absence{}

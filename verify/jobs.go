@@ -7,6 +7,8 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 // retriesWithin is longer than the longest backoff of the Job controller, which is ten minutes.
@@ -79,7 +81,7 @@ func keepJob(o *batchv1.Job) *keptJob {
 	}
 	switch indexes := o.Status.FailedIndexes; {
 	case failed != nil:
-		kept.failed = "failed: " + because(failed.Reason, failed.Message)
+		kept.failed = "failed: " + nodestate.Because(failed.Reason, failed.Message)
 	case indexes != nil && *indexes != "" && !kept.complete:
 		kept.failed = "it continues, but does not retry its failed indexes " + *indexes
 	}

@@ -2,9 +2,12 @@ package verify
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestMarkLeftOut: findings that are only about hosts that the caller leaves out do not decide.
@@ -38,5 +41,55 @@ func TestMarkLeftOut(t *testing.T) {
 		findings[0].Known = false
 		markLeftOut(nil, v, findings)
 		assert.False(t, findings[0].Known, object)
+	}
+}
+
+// TestAbsentNode: an absent node that joined earlier and is not Ready breaks no rule, and no rule waits for its report. While
+// it is Ready, it is judged. A node that is not declared absent fails.
+func TestAbsentNode(t *testing.T) {
+	down := func(w *healthyCluster) {
+		long := time.Now().Add(-24 * time.Hour)
+		w.host("w2")
+		w.objects["Node w2"] = node("w2", corev1.ConditionUnknown)
+		w.objects["Lease w2"] = lease(corev1.NamespaceNodeLease, "w2", long)
+		unready("NodeNotReady", "")(w.objects["Pod data-plane w2"].(*corev1.Pod))
+		d := w.objects["DaemonSet data-plane"].(*appsv1.DaemonSet)
+		d.Status.DesiredNumberScheduled, d.Status.CurrentNumberScheduled, d.Status.UpdatedNumberScheduled, d.Status.NumberAvailable = 3, 3, 3, 2
+		w.reports["w2"].Heartbeat = metav1.NewMicroTime(long)
+		w.beats = w.beats[:2] // of the other two
+	}
+	back := func(w *healthyCluster) {
+		w.host("w2")
+		w.objects["Node w2"].(*corev1.Node).Spec.Unschedulable = true
+	}
+	for name, tc := range map[string]struct {
+		is     func(*healthyCluster)
+		absent []string
+		broken string // a rule; "": none is broken or unseen
+	}{
+		"absent":                   {down, []string{"w2"}, ""},
+		"not declared absent":      {down, nil, "nodes-ready"},
+		"another one is absent":    {down, []string{"w1"}, "nodes-ready"},
+		"absent, and Ready again":  {back, []string{"w2"}, "nodes-schedulable"},
+		"absent, and never joined": {func(*healthyCluster) {}, []string{"w2"}, ""},
+	} {
+		w := newHealthyCluster()
+		w.options.Absent = tc.absent
+		tc.is(w)
+		rows, bad := w.judged(t).rows, map[string]string{}
+		for id, row := range rows {
+			if why := row.blind(); why != "" {
+				bad[id] = why
+			}
+			for _, f := range row.deciding() {
+				bad[id] += f.Object + ": " + f.Saw
+			}
+		}
+		if tc.broken == "" {
+			assert.Empty(t, bad, name)
+			continue
+		}
+		assert.Contains(t, bad, tc.broken, name)
+		assert.Contains(t, bad[tc.broken], "Node w2", name)
 	}
 }

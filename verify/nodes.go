@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 func nodesReady(expected []string) rule {
@@ -18,7 +20,7 @@ func judgeNodes(v view, expected []string) []Finding {
 	joined := map[string]bool{}
 	for _, node := range v.allNodes() {
 		joined[node.Name] = true
-		if saw := notReady(node); saw != "" {
+		if saw := nodestate.NotReady(node); saw != "" {
 			findings = append(findings, Finding{
 				Object: "Node " + node.Name, Saw: saw, Want: "Ready",
 				Fix: "on " + node.Name + ": journalctl -u kubelet -u containerd -u crio --since -15min; if the host is dead: airgap remove " + node.Name + " --force",
@@ -39,43 +41,6 @@ func judgeNodes(v view, expected []string) []Finding {
 	return findings
 }
 
-// notReady returns why a node is not Ready, or "".
-func notReady(node *corev1.Node) string {
-	c, found := readyOf(node)
-	switch {
-	case !found:
-		return "its kubelet has never reported"
-	case c.Status == corev1.ConditionTrue:
-		return ""
-	case c.Status == corev1.ConditionUnknown:
-		return "not reporting: " + because(c.Reason, c.Message)
-	default:
-		return "not Ready: " + because(c.Reason, c.Message)
-	}
-}
-
-func readyOf(node *corev1.Node) (ready corev1.NodeCondition, found bool) {
-	i := slices.IndexFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool { return c.Type == corev1.NodeReady })
-	if i < 0 {
-		return corev1.NodeCondition{}, false
-	}
-	return node.Status.Conditions[i], true
-}
-
-// because joins a reason and a message. Both may be empty.
-func because(reason, message string) string {
-	switch {
-	case reason == "" && message == "":
-		return "no reason given"
-	case message == "":
-		return reason
-	case reason == "":
-		return message
-	default:
-		return reason + ": " + message
-	}
-}
-
 func nodesPressed() rule {
 	return rule{
 		id: "nodes-pressure", title: "No node is short of memory, disk space or PIDs", watches: []kind{nodes},
@@ -94,7 +59,7 @@ func judgePressure(v view) []Finding {
 		for _, c := range node.Status.Conditions {
 			if fix, judged := fixes[c.Type]; judged && c.Status == corev1.ConditionTrue {
 				findings = append(findings, Finding{
-					Object: "Node " + node.Name, Saw: string(c.Type) + ": " + because(c.Reason, c.Message), Want: "no " + string(c.Type),
+					Object: "Node " + node.Name, Saw: string(c.Type) + ": " + nodestate.Because(c.Reason, c.Message), Want: "no " + string(c.Type),
 					Fix: "on " + node.Name + ": " + fix,
 				})
 			}

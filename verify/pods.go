@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 func systemPods(system namespaces) rule {
@@ -59,7 +61,7 @@ func liveTrouble(pod *corev1.Pod) string {
 		if c.Reason == corev1.PodReasonSchedulingGated {
 			return "" // held on purpose until its scheduling gate is removed
 		}
-		return "not scheduled: " + because(c.Reason, c.Message)
+		return "not scheduled: " + nodestate.Because(c.Reason, c.Message)
 	}
 	finished := finished(pod)
 	for status, as := range containersOf(pod) {
@@ -71,7 +73,7 @@ func liveTrouble(pod *corev1.Pod) string {
 		}
 	}
 	if c, found := condition(pod, corev1.PodReady); (!found || c.Status != corev1.ConditionTrue) && !finished && !othersReady(pod) {
-		return fmt.Sprintf("%s, not ready: %s", pod.Status.Phase, because(c.Reason, c.Message))
+		return fmt.Sprintf("%s, not ready: %s", pod.Status.Phase, nodestate.Because(c.Reason, c.Message))
 	}
 	return ""
 }

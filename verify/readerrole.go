@@ -12,8 +12,8 @@ import (
 const ReaderRole = "airgap-verify-reader"
 
 // ReaderObjects returns the ClusterRole for read-only users of airgap verify, without a binding. It
-// allows get, list and watch of each kind that a rule reads, and the requests for the cluster ID
-// and the state of the API server. It does not allow Secrets and ConfigMaps.
+// allows get, list and watch of each kind that a rule reads, the record of owed hosts, and the requests for the cluster ID
+// and the state of the API server. It does not allow Secrets and other ConfigMaps.
 func ReaderObjects() []*unstructured.Unstructured {
 	byGroup := map[string][]string{}
 	for _, s := range sources {
@@ -25,6 +25,7 @@ func ReaderObjects() []*unstructured.Unstructured {
 	}
 	rules = append(rules,
 		map[string]any{"apiGroups": []any{""}, "resources": []any{"namespaces"}, "verbs": []any{"get"}},
+		map[string]any{"apiGroups": []any{""}, "resources": []any{"configmaps"}, "resourceNames": []any{"airgap-owed"}, "verbs": []any{"get"}},
 		map[string]any{"nonResourceURLs": []any{"/api", "/api/*", "/apis", "/apis/*", "/readyz", "/version"}, "verbs": []any{"get"}})
 	return []*unstructured.Unstructured{{Object: map[string]any{
 		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": ReaderRole}, "rules": rules,

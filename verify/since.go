@@ -5,6 +5,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 const sinceID = "since"
@@ -50,7 +52,7 @@ func undated(v view, lease heartbeat) absence {
 // datedBy returns the Lease of the component that dates the Ready condition: the kubelet, or
 // kube-controller-manager if the kubelet is silent.
 func datedBy(n *corev1.Node) heartbeat {
-	if c, found := readyOf(n); found && c.Status == corev1.ConditionUnknown {
+	if c, found := nodestate.Ready(n); found && c.Status == corev1.ConditionUnknown {
 		return leaderOf("kube-controller-manager")
 	}
 	return leaseOf(n.Name)
@@ -69,10 +71,10 @@ func (v view) incidents(since time.Time) []incident {
 	var list []incident
 	_, ahead := v.serversAhead()
 	for _, node := range v.allNodes() {
-		c, found := readyOf(node)
+		c, found := nodestate.Ready(node)
 		at, _ := v.localTime(datedBy(node), c.LastTransitionTime.Time)
 		if found && at.After(since) && node.CreationTimestamp.Add(-ahead).Before(since) {
-			list = append(list, incident{"Node " + node.Name, at, "its Ready condition changed to " + string(c.Status) + ": " + because(c.Reason, c.Message),
+			list = append(list, incident{"Node " + node.Name, at, "its Ready condition changed to " + string(c.Status) + ": " + nodestate.Because(c.Reason, c.Message),
 				fmt.Sprintf("on %s: journalctl -u kubelet --since '%s'", node.Name, c.LastTransitionTime.UTC().Add(-time.Minute).Format("2006-01-02 15:04:05 UTC"))})
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 // lateAfter is how long a deleted object may exist after its grace period. The kubelet unmounts
@@ -74,8 +76,8 @@ func (d deletedObject) silentNode(v view) string {
 	switch node := v.node(d.node); {
 	case node == nil:
 		return "its node " + d.node + " does not exist"
-	case notReady(node) != "":
-		return "its node " + d.node + ": " + notReady(node)
+	case nodestate.NotReady(node) != "":
+		return "its node " + d.node + ": " + nodestate.NotReady(node)
 	default:
 		return ""
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"airgap.dev/airgap/verify/nodereport"
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 // keptReport has a NodeReport.
@@ -111,13 +112,13 @@ func keepAPIService(m objectMeta, u *unstructured.Unstructured) (*keptAPIService
 		} `json:"status"`
 	}
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &o)
-	kept := &keptAPIService{objectMeta: m, reason: because("", "")}
+	kept := &keptAPIService{objectMeta: m, reason: nodestate.Because("", "")}
 	if s := o.Spec.Service; s != nil {
 		kept.service = s.Namespace + "/" + s.Name
 	}
 	for _, c := range o.Status.Conditions {
 		if c.Type == "Available" {
-			kept.available, kept.reason = c.Status, because(c.Reason, c.Message)
+			kept.available, kept.reason = c.Status, nodestate.Because(c.Reason, c.Message)
 		}
 	}
 	return kept, err

@@ -73,6 +73,8 @@ type Options struct {
 	// LeftOut are nodes that the caller knows to be out of order: findings about them alone, and about
 	// pods on them, do not decide.
 	LeftOut []string
+	// Absent are nodes that may be not Ready, as LeftOut then. While such a node is Ready, it is judged as any other.
+	Absent []string
 	// Elsewhere reports whether a new finding about a workload of the site, with its Place, is not
 	// because of the change since Baseline: it does not decide. Nil: all decide.
 	Elsewhere func(result.Finding) bool

@@ -8,6 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"airgap.dev/airgap/verify/nodestate"
 )
 
 // namespaces are the system namespaces.
@@ -132,7 +134,7 @@ func deploymentTrouble(d *appsv1.Deployment) string {
 	for _, c := range s.Conditions {
 		stands := c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue
 		if stands || c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse {
-			saw = append(saw, because(c.Reason, c.Message))
+			saw = append(saw, nodestate.Because(c.Reason, c.Message))
 		}
 	}
 	return strings.Join(saw, ", ")
@@ -147,7 +149,7 @@ func replicaSetTrouble(r *appsv1.ReplicaSet) string {
 	saw := fewer(want, want, s.AvailableReplicas)
 	for _, c := range s.Conditions {
 		if len(saw) > 0 && c.Type == appsv1.ReplicaSetReplicaFailure && c.Status == corev1.ConditionTrue {
-			saw = append(saw, because(c.Reason, c.Message))
+			saw = append(saw, nodestate.Because(c.Reason, c.Message))
 		}
 	}
 	return strings.Join(saw, ", ")

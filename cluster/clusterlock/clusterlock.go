@@ -123,6 +123,9 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s, and renews its Lease %s/%s", e.Holder.runs(), namespace, Name)
 }
 
+// OthersGoOn: the loss of the Lease ends no command on another host. The operator who has it now may follow that command.
+func (e *HeldError) OthersGoOn() bool { return true }
+
 func (e *HeldError) next() string {
 	return fmt.Sprintf("ask %s, or wait until it ends: airgap status shows it. On %s the same command follows it, and Ctrl-C ends it. "+
 		"If that host is dead, the Lease is free %s after its last renewal", e.Holder.User, e.Holder.Host, lasts)

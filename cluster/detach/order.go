@@ -9,8 +9,21 @@ import (
 	"time"
 )
 
-// ErrHangUp is the cause of a context that ended because the terminal was closed. It cancels no command on another host.
-var ErrHangUp = errors.New("the terminal was closed")
+// Causes of a context that end airgap on this host alone. They cancel no command on another host.
+var (
+	ErrHangUp     = errors.New("the terminal was closed")
+	ErrTerminated = errors.New("airgap got SIGTERM, as in a shutdown of this host")
+)
+
+// OthersGoOn reports whether the long commands on other hosts go on after a context ended for this cause: the next run, or
+// an operator on another host, follows them. Only Ctrl-C is a request to end them.
+func OthersGoOn(cause error) bool {
+	loss, is := errors.AsType[interface {
+		error
+		OthersGoOn() bool
+	}](cause)
+	return errors.Is(cause, ErrHangUp) || errors.Is(cause, ErrTerminated) || is && loss.OthersGoOn()
+}
 
 // OrderVariable has an Order in the environment of a long command that airgap starts on another host. An airgap that
 // does not know it runs the command in the session.

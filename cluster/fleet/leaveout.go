@@ -188,6 +188,7 @@ func (p *Policy) Settle(ctx context.Context, record owed.File, command, what, ne
 		debts = append(debts, owed.Debt{Node: m.Node.Name, Command: command, Why: what + ": " + m.Err.Error()})
 	}
 	current := p.current(ctx)
+	_ = record.Exchange(ctx, p.fleet.site.Machine.Machine) // the call below reports a failure
 	before, unread := record.Read()
 	for _, l := range p.out {
 		switch {
@@ -197,7 +198,11 @@ func (p *Policy) Settle(ctx context.Context, record owed.File, command, what, ne
 			debts = append(debts, owed.Debt{Node: l.Node, Command: command, Why: l.Why})
 		}
 	}
-	if err := errors.Join(bad, unread, record.Paid(command, paid...), record.Owe(debts...)); err != nil {
+	err := errors.Join(bad, unread, record.Paid(command, paid...), record.Owe(debts...))
+	if failed := record.Exchange(ctx, p.fleet.site.Machine.Machine); failed != nil {
+		ui.Teller(p.fleet.console)("warning: %v; the next command sends it", failed)
+	}
+	if err != nil {
 		return err
 	}
 	return p.incomplete()

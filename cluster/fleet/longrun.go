@@ -24,7 +24,7 @@ type longRun struct {
 
 // RunLong is Run for commands that change the host. They run in a unit there, and a lost connection does not end them:
 // the next call with these arguments gets the rest of the output and the result. The end of ctx ends the command, unless
-// the terminal of this one was closed.
+// its cause is about this host alone (detach.OthersGoOn).
 func (m *Member) RunLong(ctx context.Context, run *RemoteRun, stdin string, args ...string) error {
 	m.log.note("airgap %s", strings.Join(args, " "))
 	run.node = m.Node.Name
@@ -36,8 +36,8 @@ func (m *Member) RunLong(ctx context.Context, run *RemoteRun, stdin string, args
 	defer end(nil)
 	client := m.client
 	stop := context.AfterFunc(ctx, func() {
-		if errors.Is(context.Cause(ctx), detach.ErrHangUp) {
-			m.log.note("%v; the command goes on", detach.ErrHangUp)
+		if cause := context.Cause(ctx); detach.OthersGoOn(cause) {
+			m.log.note("%v; the command goes on", cause)
 			client.Close()
 		}
 		end(ctx.Err())

@@ -152,12 +152,16 @@ func TestLongRunWithoutUnit(t *testing.T) {
 	assert.Contains(t, reads(t, m.log.file.Name()), "airgap: error: got 6")
 }
 
-// TestLongRunIsCancelled: Ctrl-C ends the command with SIGINT. A closed terminal leaves it.
+// TestLongRunIsCancelled: Ctrl-C ends the command with SIGINT. A closed terminal, a shutdown of this host, and an operator
+// on another host who continues leave it.
 func TestLongRunIsCancelled(t *testing.T) {
 	for name, c := range map[string]struct {
 		cause error
 		want  bool
-	}{"Ctrl-C": {nil, true}, "a closed terminal": {detach.ErrHangUp, false}} {
+	}{
+		"Ctrl-C": {nil, true}, "a closed terminal": {detach.ErrHangUp, false}, "a shutdown of this host": {detach.ErrTerminated, false},
+		"another operator continues": {fmt.Errorf("airgap upgrade: %w", elsewhere{}), false},
+	} {
 		t.Run(name, func(t *testing.T) {
 			_, m, _, dir := far(t, `cd %DIR%; trap 'echo x >cancelled; exit 130' INT; trap '' PIPE; echo x >begun; i=0; while [ $i -lt 10 ]; do sleep 0.1; i=$((i+1)); done; echo x >done`)
 			ctx, cancel := context.WithCancelCause(t.Context())
@@ -170,11 +174,17 @@ func TestLongRunIsCancelled(t *testing.T) {
 			}
 			assert.True(t, awaits(dir+"/done"))
 			assert.NoFileExists(t, dir+"/cancelled")
-			assert.Contains(t, reads(t, m.log.file.Name()), "the terminal was closed; the command goes on")
+			assert.Contains(t, reads(t, m.log.file.Name()), c.cause.Error()+"; the command goes on")
 			require.ErrorIs(t, m.client.Run(t.Context(), remote.Command{Args: []string{"true"}}), remote.ErrLost)
 		})
 	}
 }
+
+// elsewhere is the loss of the Lease.
+type elsewhere struct{}
+
+func (elsewhere) Error() string    { return "kim@cp2 runs airgap upgrade" }
+func (elsewhere) OthersGoOn() bool { return true }
 
 // TestHostileOutput: output without end takes no memory and no disk without end, and notices that are forged change nothing.
 func TestHostileOutput(t *testing.T) {

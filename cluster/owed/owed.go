@@ -4,7 +4,6 @@ package owed
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -41,7 +40,8 @@ func (d Debt) Again() string {
 // maxWhy is the longest reason that the record keeps. The log of the host has the whole error.
 const maxWhy = 400
 
-// File is the path of a record. Only one command at a time changes it: the one with the lock of this host.
+// File is the path of the record on this host. Only one command at a time changes it: the one with the lock of this host.
+// The cluster has a copy for the other control-plane hosts (Share).
 type File string
 
 // Record is the record of this host.
@@ -70,28 +70,17 @@ func (f File) Read() ([]Debt, error) {
 
 // Owe adds debts. An older debt of the same node and command keeps its time.
 func (f File) Owe(debts ...Debt) error {
-	if len(debts) == 0 {
-		return nil
-	}
-	return f.change(func(all []Debt) []Debt {
-		for _, d := range debts {
-			d.Why = short(d.Why)
-			if d.Since.IsZero() {
-				d.Since = time.Now()
-			}
-			d.Since = d.Since.UTC().Truncate(time.Second)
-			if i := slices.IndexFunc(all, d.same); i >= 0 {
-				d.Since = all[i].Since
-				all[i] = d
-			} else {
-				all = append(all, d)
-			}
+	var changes []change
+	for _, d := range debts {
+		d.Why = short(d.Why)
+		if d.Since.IsZero() {
+			d.Since = time.Now()
 		}
-		return all
-	})
+		d.Since = d.Since.UTC().Truncate(time.Second)
+		changes = append(changes, change{Owe: &d, Node: d.Node, Command: d.Command})
+	}
+	return f.change(changes)
 }
-
-func (d Debt) same(other Debt) bool { return d.Node == other.Node && d.Command == other.Command }
 
 // short is the beginning of a reason, in one line.
 func short(why string) string {
@@ -104,33 +93,40 @@ func short(why string) string {
 
 // Paid removes the debts of these nodes for a command.
 func (f File) Paid(command string, nodes ...string) error {
-	return f.drop(func(d Debt) bool { return d.Command == command && slices.Contains(nodes, d.Node) })
+	var changes []change
+	for _, n := range nodes {
+		changes = append(changes, change{Node: n, Command: command})
+	}
+	return f.change(changes)
 }
 
 // Forget removes all debts of nodes, such as removed ones.
-func (f File) Forget(nodes ...string) error {
-	return f.drop(func(d Debt) bool { return slices.Contains(nodes, d.Node) })
-}
+func (f File) Forget(nodes ...string) error { return f.Paid("", nodes...) }
 
-// drop removes debts. It does not write a record that has none of them.
-func (f File) drop(is func(Debt) bool) error {
-	all, err := f.Read()
-	if err != nil || !slices.ContainsFunc(all, is) {
-		return err
+// change notes the changes for the cluster, and makes them here. An interrupted call is repeated by Share.
+func (f File) change(changes []change) error {
+	if len(changes) == 0 {
+		return nil
 	}
-	return f.change(func(all []Debt) []Debt { return slices.DeleteFunc(all, is) })
-}
-
-func (f File) change(change func([]Debt) []Debt) error {
-	all, err := f.Read()
+	before, err := f.Read()
 	if err != nil {
 		return err
 	}
-	all = change(all)
-	slices.SortStableFunc(all, func(a, b Debt) int {
-		return strings.Compare(a.Node+" "+a.Command, b.Node+" "+b.Command)
-	})
-	if err := host.WriteJSON(string(f), all); err != nil {
+	if err := f.noteUnsent(before, changes); err != nil {
+		return err
+	}
+	return f.write(before, applied(before, changes))
+}
+
+// write replaces the record, if it changes.
+func (f File) write(before, now []Debt) error {
+	if equal(before, now) {
+		return nil
+	}
+	if now == nil {
+		now = []Debt{}
+	}
+	if err := host.WriteJSON(string(f), now); err != nil {
 		return fmt.Errorf("record owed hosts: %w", err)
 	}
 	return nil

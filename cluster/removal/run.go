@@ -177,7 +177,13 @@ func (r *removal) remove(ctx context.Context, t *target, later bool, p ui.Progre
 		return err
 	}
 	p.Say("%s has left the cluster", d.Name)
-	return owed.Forget(d.Name)
+	if err := owed.Forget(d.Name); err != nil {
+		return err
+	}
+	if err := owed.Record.Exchange(ctx, r.site.Machine.Machine); err != nil {
+		p.Say("warning: %v; the next command sends it", err)
+	}
+	return nil
 }
 
 // resetHost runs airgap reset on the host. A control-plane host leaves etcd that way.

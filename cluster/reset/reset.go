@@ -257,7 +257,7 @@ func forget(root string) error {
 	if err := host.Remove(filepath.Join(root, site.UpgradeDir)); err != nil && !errors.Is(err, fs.ErrExist) { // it contains backups
 		return err
 	}
-	for _, name := range []string{jointoken.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.OwedFile, site.OthersReset, site.JournalFile, site.LockFile} {
+	for _, name := range []string{jointoken.JoinConf, site.KnownHostsFile, site.MeasuredFile, site.OwedFile, site.OwedUnsent, site.OthersReset, site.JournalFile, site.LockFile} {
 		if err := host.Remove(filepath.Join(root, name)); err != nil {
 			return err
 		}

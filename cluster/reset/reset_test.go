@@ -14,7 +14,7 @@ import (
 func TestForget(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{
-		site.JournalFile, site.LockFile, site.MeasuredFile, site.OwedFile, site.OthersReset, host.Draft(site.VersionlockUndo),
+		site.JournalFile, site.LockFile, site.MeasuredFile, site.OwedFile, site.OwedUnsent, site.OthersReset, host.Draft(site.VersionlockUndo),
 		site.KnownHostsFile, host.Draft(site.KnownHostsFile),
 		upgraderecord.UpgradeRecordFile, upgraderecord.UpgradeBaselineFile,
 		filepath.Join(site.UpgradeDir, upgraderecord.ElsewhereFile), filepath.Join(site.UpgradeDir, upgraderecord.RanDir, "w1.json"),

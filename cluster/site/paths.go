@@ -26,12 +26,13 @@ const (
 	LogDir       = "/var/log/airgap"
 	DnfLog       = LogDir + "/dnf.log"
 
-	SSHFile        = "/etc/airgap/ssh.yaml"      // of the site: SSH settings that replace those of airgap.yaml
-	KnownHostsFile = StateDir + "/known_hosts"   // SSH host keys that the operator confirmed
-	MeasuredFile   = StateDir + "/measured.json" // the encapsulation that airgap netprobe listen measured, until install uses it
-	OwedFile       = StateDir + "/owed.json"     // hosts that a command left out
-	OthersReset    = StateDir + "/others-reset"  // all other hosts are reset, and this one is the last
-	HostLogDir     = LogDir + "/hosts"           // output of the other hosts, one file for each
+	SSHFile        = "/etc/airgap/ssh.yaml"         // of the site: SSH settings that replace those of airgap.yaml
+	KnownHostsFile = StateDir + "/known_hosts"      // SSH host keys that the operator confirmed
+	MeasuredFile   = StateDir + "/measured.json"    // the encapsulation that airgap netprobe listen measured, until install uses it
+	OwedFile       = StateDir + "/owed.json"        // hosts that a command left out
+	OwedUnsent     = StateDir + "/owed-unsent.json" // changes of OwedFile that the cluster does not have
+	OthersReset    = StateDir + "/others-reset"     // all other hosts are reset, and this one is the last
+	HostLogDir     = LogDir + "/hosts"              // output of the other hosts, one file for each
 
 	VersionlockUndo = UndoDir + "/versionlock.json"
 

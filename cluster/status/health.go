@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/kubeadm"
@@ -73,7 +74,7 @@ func systemName(h host.Host) string {
 // tellHealth collects the cheap parts of a node's state: the cluster, certificates, backups.
 func (st *Status) tellHealth(ctx context.Context, m kubeadm.Machine) {
 	var err error
-	st.Health, err = askCluster(ctx, m, st.Node)
+	st.Health, err = st.askCluster(ctx, m)
 	st.problem(err)
 	list, err := certs.Of(m.Host)
 	st.problem(err)
@@ -104,7 +105,7 @@ func endSoon(list []certs.Certificate, now time.Time) []certs.Certificate {
 
 // askCluster asks as the administrator for all nodes, on a worker as the kubelet for
 // its own one; nil where this host is no node yet.
-func askCluster(ctx context.Context, m kubeadm.Machine, node string) (*clusterHealth, error) {
+func (st *Status) askCluster(ctx context.Context, m kubeadm.Machine) (*clusterHealth, error) {
 	conf := kube.AdminConf
 	if !site.Exists(conf) {
 		conf = kube.KubeletConf
@@ -123,9 +124,9 @@ func askCluster(ctx context.Context, m kubeadm.Machine, node string) (*clusterHe
 		if err != nil {
 			return silent(err), nil
 		}
-		return judgeNodes(all.Items), nil
+		return st.judgeNodes(all.Items), nil
 	}
-	own, err := client.CoreV1().Nodes().Get(ctx, node, metav1.GetOptions{})
+	own, err := client.CoreV1().Nodes().Get(ctx, st.Node, metav1.GetOptions{})
 	if err != nil {
 		return silent(err), nil
 	}
@@ -136,14 +137,23 @@ func silent(err error) *clusterHealth {
 	return &clusterHealth{Says: "the API server does not answer: " + err.Error()}
 }
 
-func judgeNodes(all []corev1.Node) *clusterHealth {
-	var bad []string
+// judgeNodes does not count nodes that are absent and not ready.
+func (st *Status) judgeNodes(all []corev1.Node) *clusterHealth {
+	var bad, away []string
 	for i := range all {
-		if !isReady(&all[i]) {
-			bad = append(bad, all[i].Name)
+		switch name := all[i].Name; {
+		case isReady(&all[i]):
+		case st.mayBeDown(name):
+			away = append(away, name)
+		default:
+			bad = append(bad, name)
 		}
 	}
-	h := &clusterHealth{OK: len(bad) == 0, Says: fmt.Sprintf("%d of %s ready", len(all)-len(bad), ui.Count(len(all), "node"))}
+	present := len(all) - len(away)
+	h := &clusterHealth{OK: len(bad) == 0, Says: fmt.Sprintf("%d of %s ready", present-len(bad), ui.Count(present, "node"))}
+	if len(away) > 0 {
+		h.Says += "; absent " + hostrange.Join(away)
+	}
 	if !h.OK {
 		h.Says += "; not " + strings.Join(bad, ", ")
 	}

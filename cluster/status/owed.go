@@ -2,13 +2,17 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 
 	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
@@ -24,29 +28,55 @@ type absentNode struct {
 	Past   bool   `json:"past,omitempty"` // the date is past
 }
 
-// tellOwed collects the hosts that a command of this host left out, and the absent nodes.
-func (st *Status) tellOwed(ctx context.Context, s *site.Site, record owed.File) {
+// tellAbsent collects the absent nodes.
+func (st *Status) tellAbsent(s *site.Site) {
 	if s == nil {
 		return
-	}
-	debts, err := record.Read()
-	st.problem(err)
-	if len(debts) > 0 {
-		st.Owed = owed.Open(debts, s, listNodes(ctx, s))
 	}
 	for _, n := range s.Config.AbsentNodes() {
 		st.Absent = append(st.Absent, absentNode{n.Name, n.Absent.Reason, n.Absent.Until, n.Absent.Past(st.now)})
 	}
 }
 
-// listNodes returns the nodes of the cluster; none if no API server answers.
-func listNodes(ctx context.Context, s *site.Site) []corev1.Node {
-	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
-	if err != nil {
-		return nil
+// mayBeDown reports whether a node is absent, and its date is not past.
+func (st *Status) mayBeDown(name string) bool {
+	return slices.ContainsFunc(st.Absent, func(a absentNode) bool { return a.Node == name && !a.Past })
+}
+
+// tellOwed collects the hosts that commands left out: on any control-plane host, and those of this host alone if the
+// cluster does not answer.
+func (st *Status) tellOwed(ctx context.Context, s *site.Site, record owed.File) {
+	if s == nil {
+		return
 	}
+	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
+	if errors.Is(err, fs.ErrNotExist) { // a worker, or no cluster yet
+		debts, err := record.Read()
+		st.problem(err)
+		if len(debts) > 0 {
+			st.Owed = owed.Open(debts, s, nil)
+		}
+		return
+	}
+	if err != nil {
+		st.problem(err)
+		return
+	}
+	st.tellOwedOf(ctx, client, s, record)
+}
+
+func (st *Status) tellOwedOf(ctx context.Context, client kubernetes.Interface, s *site.Site, record owed.File) {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
+	debts, err := record.Known(ctx, client)
+	st.problem(err)
+	if len(debts) > 0 {
+		st.Owed = owed.Open(debts, s, listNodes(ctx, client))
+	}
+}
+
+// listNodes returns the nodes of the cluster; none if no API server answers.
+func listNodes(ctx context.Context, client kubernetes.Interface) []corev1.Node {
 	all, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return nil

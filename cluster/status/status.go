@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -69,7 +70,7 @@ type Status struct {
 
 	Running []report.RunningProgram `json:"running,omitempty"` // airgap's services, with the versions that they run
 
-	Owed   []owed.Debt  `json:"owed,omitempty"`   // hosts that commands of this host left out
+	Owed   []owed.Debt  `json:"owed,omitempty"`   // hosts that commands left out
 	Absent []absentNode `json:"absent,omitempty"` // by airgap.yaml
 
 	command string    // that installed this host, or started to
@@ -113,6 +114,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 		}
 		now = step.Check(ctx, k.steps, stepTimeout)
 	}
+	st.tellAbsent(k.Site)
 	st.tellHealth(ctx, site.ThisMachine())
 	st.tellOwed(ctx, k.Site, owed.Record)
 	if runs, err := report.ApproverVersion(ctx, host.Local{}); err == nil && runs != "" {
@@ -131,7 +133,7 @@ func (st *Status) problem(err error) {
 	if errors.Is(err, fs.ErrPermission) {
 		err = fmt.Errorf("%w (root sees more)", err)
 	}
-	if err != nil {
+	if err != nil && !slices.Contains(st.Problems, err.Error()) {
 		st.Problems = append(st.Problems, err.Error())
 	}
 }

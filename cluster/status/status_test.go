@@ -240,10 +240,10 @@ func TestJudgeNodes(t *testing.T) {
 		n.Name = name
 		return n
 	}
-	if h := judgeNodes([]corev1.Node{node("a", corev1.ConditionTrue), node("b", corev1.ConditionUnknown), node("c", corev1.ConditionFalse)}); h.OK || h.Says != "1 of 3 nodes ready; not b, c" {
+	if h := (&Status{}).judgeNodes([]corev1.Node{node("a", corev1.ConditionTrue), node("b", corev1.ConditionUnknown), node("c", corev1.ConditionFalse)}); h.OK || h.Says != "1 of 3 nodes ready; not b, c" {
 		t.Errorf("%+v", h)
 	}
-	if h := judgeNodes([]corev1.Node{node("a", corev1.ConditionTrue)}); !h.OK || h.Says != "1 of 1 node ready" {
+	if h := (&Status{}).judgeNodes([]corev1.Node{node("a", corev1.ConditionTrue)}); !h.OK || h.Says != "1 of 1 node ready" {
 		t.Errorf("%+v", h)
 	}
 	if own := node("a", corev1.ConditionFalse); judgeNode(&own).OK {

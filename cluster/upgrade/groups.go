@@ -124,6 +124,7 @@ func (r *rollout) change(ctx context.Context, g group, do func(context.Context, 
 	for _, n := range g.nodes {
 		nodes[n.Name] = n
 	}
+	defer r.shareDebts(ctx)
 	return batches.Work{
 		Hosts: r.pace.ok(g), Alone: g.canary || !r.pace.proved(g), Max: r.pace.most(r.site.Config.Upgrade), Unavailable: r.unavailable, Patience: r.timeout, Say: r.p.Say,
 		May: func() error {

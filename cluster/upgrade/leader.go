@@ -109,6 +109,7 @@ func adoptFrom(ctx context.Context, client kubernetes.Interface, name string, ow
 	record, err := upgraderecord.Read()
 	if err == nil && record.InProgress() {
 		say("%s began the upgrade to bundle %s on %s: it continues on this host", leader, record.To.Name, record.Began.Local().Format(time.DateTime))
+		warnOfBackup(record, name, say)
 	}
 	return record, err
 }

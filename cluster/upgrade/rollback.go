@@ -162,6 +162,7 @@ func (r *rollback) runOnFirstHost(ctx context.Context) (done BackResult, err err
 	}
 	result, err := journal.Run(ctx, steps, r.p)
 	left, err := r.ended(err)
+	r.shareDebts(ctx)
 	if err != nil {
 		return done, advice.Add(err, "fix the error and run airgap rollback again: completed steps do not run again")
 	}
@@ -224,6 +225,9 @@ func (r *rollback) open(ctx context.Context, o BackOptions) (err error) {
 	if err := r.checkCA(); err != nil {
 		return err
 	}
+	if err := r.checkBackupTime(r.backup.Taken); err != nil {
+		return err
+	}
 	return r.checkPossible(ctx)
 }
 
@@ -233,7 +237,7 @@ func (r *rollback) otherCopies() string {
 	if len(r.site.Config.ControlPlanes()) == 1 {
 		return "if airgap backup --dir made a copy before the upgrade, replace this backup in " + dir + " with the decrypted copy; airgap restore accepts any backup"
 	}
-	return "each other control-plane host has its own backup from before its upgrade in " + dir + ": replace this host's backup with an unchanged copy of that, and name the key of that host, which airgap status prints there: airgap rollback --backup-key SHA256:…"
+	return "each other control-plane host has its own backup from before its upgrade in " + dir + ": " + useCopy
 }
 
 // openView opens the earlier bundle with the bundles that it depends on, without those that the

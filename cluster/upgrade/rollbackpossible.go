@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/registry/trust"
 )
@@ -46,6 +47,9 @@ func registryKey(read func(path string) ([]byte, error)) error {
 func (u *upgrade) rollbackNote() string {
 	if err := u.rollbackBlocked(); err != nil {
 		return "airgap rollback would be impossible: " + err.Error()
+	}
+	if onlyOthersHaveBackup(u.record, u.site.Node.Name) {
+		return fmt.Sprintf("airgap rollback on %s needs the backup of %s: only these have one from before the first host was changed", u.site.Node.Name, hostrange.Join(u.record.Backups))
 	}
 	return fmt.Sprintf("airgap rollback restores Kubernetes %s and the etcd data from before the first host is changed; all later writes are lost then", u.record.From.Kubernetes)
 }

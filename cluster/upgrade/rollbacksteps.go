@@ -304,6 +304,9 @@ func (r *rollback) removeAgain(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.debts.SendAgain(); err != nil {
+		return err
+	}
 	return keepRemoved(ctx, client, r.site.Removed)
 }
 

@@ -122,7 +122,7 @@ func (u *upgrade) changedStep() step.Step {
 			if err := u.noteRan(ctx, u.site.Node.Name); err != nil { // it may be changed without a drain
 				return err
 			}
-			return upgraderecord.Note(func(r *upgraderecord.Record) { r.Changed, r.Cordoned = true, u.record.Cordoned })
+			return upgraderecord.Note(func(r *upgraderecord.Record) { r.Change(u.record.Cordoned, u.haveBackups(), time.Now()) })
 		},
 	}
 }

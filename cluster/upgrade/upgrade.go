@@ -91,6 +91,7 @@ func (u *upgrade) whole(ctx context.Context, o Options) (Result, error) {
 	}
 	result, err := u.run(ctx)
 	left, err := u.ended(err)
+	u.shareDebts(ctx)
 	if err != nil {
 		return Result{}, withRollbackHint(advice.Add(err, "fix the error and run the same command again: completed steps do not run again"))
 	}
@@ -316,6 +317,8 @@ func (u *upgrade) run(ctx context.Context) (step.Result, error) {
 		return step.Result{}, err
 	}
 	defer u.pace.end()
+	u.shareDebts(ctx)
+	defer u.shareDebts(ctx)
 	return journal.Run(ctx, steps, u.p)
 }
 

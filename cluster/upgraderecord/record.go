@@ -31,7 +31,11 @@ type Record struct {
 	Began    time.Time `json:"began"`
 	Cordoned []string  `json:"cordoned"` // nodes that were cordoned before the upgrade
 	Changed  bool      `json:"changed"`  // the upgrade may have changed etcd or a host
-	Ended    time.Time `json:"ended,omitzero"`
+	// ChangedAt is the time right before the first change, and Backups are the control-plane hosts that had their backup
+	// then. Records of an older airgap do not have them.
+	ChangedAt time.Time `json:"changedAt,omitzero"`
+	Backups   []string  `json:"backups,omitempty"`
+	Ended     time.Time `json:"ended,omitzero"`
 	// Start and end of the rollback of this upgrade.
 	RollbackBegan time.Time `json:"backBegan,omitzero"`
 	RolledBack    time.Time `json:"rolledBack,omitzero"`
@@ -152,6 +156,20 @@ func Note(change func(*Record)) error {
 	}
 	change(&r)
 	return host.WriteJSON(UpgradeRecordFile, r)
+}
+
+// Change notes the first change of a host.
+func (r *Record) Change(cordoned, backups []string, now time.Time) {
+	r.Changed, r.Cordoned, r.Backups, r.ChangedAt = true, cordoned, backups, now.UTC()
+}
+
+// clocksDiffer is more than the clocks of two hosts may differ during an upgrade (preflight: clock-skew).
+const clocksDiffer = time.Minute
+
+// TooLate reports whether a backup is not of the state before the upgrade: its host joined later, or took it again. It
+// is good enough to repair files of that host, and not to restore the cluster.
+func (r Record) TooLate(taken time.Time) bool {
+	return !r.ChangedAt.IsZero() && taken.After(r.ChangedAt.Add(clocksDiffer))
 }
 
 // begin replaces the record and the backup of the previous upgrade, which cannot be rolled back

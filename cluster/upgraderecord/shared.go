@@ -233,8 +233,8 @@ func (r Record) yieldsTo(is *shared, node string) bool {
 
 // same reports whether two records are of the same state.
 func (r Record) same(as Record) bool {
-	return r.To.ID == as.To.ID && r.From.ID == as.From.ID && r.Began.Equal(as.Began) && r.Changed == as.Changed && slices.Equal(r.Cordoned, as.Cordoned) &&
-		r.Ended.Equal(as.Ended) && r.RollbackBegan.Equal(as.RollbackBegan) && r.RolledBack.Equal(as.RolledBack)
+	return r.To.ID == as.To.ID && r.From.ID == as.From.ID && r.Began.Equal(as.Began) && r.Changed == as.Changed && r.ChangedAt.Equal(as.ChangedAt) &&
+		slices.Equal(r.Cordoned, as.Cordoned) && slices.Equal(r.Backups, as.Backups) && r.Ended.Equal(as.Ended) && r.RollbackBegan.Equal(as.RollbackBegan) && r.RolledBack.Equal(as.RolledBack)
 }
 
 func compressed(data []byte) []byte {

@@ -148,3 +148,24 @@ func TestUnshare(t *testing.T) {
 		require.NoError(t, s.Run(t.Context()))
 	}
 }
+
+// TestTooLate: a backup from after the first change is not of the state before the upgrade. The cluster has the time and the
+// hosts with a backup.
+func TestTooLate(t *testing.T) {
+	r := upgradeTo("id")
+	assert.False(t, r.TooLate(began.AddDate(1, 0, 0)), "the record of an older airgap")
+	client, changed := fake.NewClientset(), began.Add(time.Hour)
+	r.Change([]string{"w9"}, []string{"cp1", "cp2"}, changed)
+	shareBy(t, hostWith(t, r, nil), "cp1", client)
+	late := hostWith(t, Record{}, nil)
+	_, err := late.adopt(t.Context(), client, "cp3")
+	require.NoError(t, err)
+	got, err := late.record()
+	require.NoError(t, err)
+	assert.True(t, got.Changed)
+	assert.Equal(t, []string{"cp1", "cp2"}, got.Backups)
+	assert.False(t, got.TooLate(changed.Add(-time.Minute)))
+	assert.False(t, got.TooLate(changed.Add(time.Second)), "clocks differ")
+	assert.True(t, got.TooLate(changed.Add(10*time.Minute)))
+	assert.False(t, got.same(upgradeTo("id")), "the hosts with a backup are part of the state")
+}

@@ -33,8 +33,9 @@ func (f *verifyFacts) ask(ctx context.Context) verify.Facts {
 	if f.site != nil {
 		if now, err := f.site.FetchRemoved(ctx, client); err == nil {
 			f.site = now
-			facts.Nodes = expected(now, f.o.JoinedOnly)
-			f.set(probed(now, f.o.JoinedOnly))
+			debts, _ := owed.Record.Known(ctx, client) // the rule owed-hosts reports an error
+			facts.Nodes = expected(now, f.o.JoinedOnly, debts)
+			f.set(probed(now, f.o.JoinedOnly, debts))
 		}
 	}
 	if system, err := nodesteps.SystemOf(ctx, client, f.o.network); err == nil {
@@ -77,9 +78,9 @@ func (f *verifyFacts) probe() (verify.Probe, error) {
 
 // expected are the nodes that have to be there: all, or this host's own.
 // Absent nodes and owed ones may be missing.
-func expected(s *site.Site, joinedOnly bool) []string {
+func expected(s *site.Site, joinedOnly bool, debts []owed.Debt) []string {
 	nodes := []string{}
-	missing := excused(s, owed.Record)
+	missing := excused(s, debts)
 	for _, n := range s.Config.Nodes {
 		if !joinedOnly && !missing[n.Name] || n.Name == s.Node.Name {
 			nodes = append(nodes, n.Name)
@@ -89,12 +90,12 @@ func expected(s *site.Site, joinedOnly bool) []string {
 }
 
 // probed are the registries that have to answer.
-func probed(s *site.Site, joinedOnly bool) []string {
+func probed(s *site.Site, joinedOnly bool, debts []owed.Debt) []string {
 	if joinedOnly {
 		return []string{s.RegistryAddr()}
 	}
 	var all []string
-	missing := excused(s, owed.Record)
+	missing := excused(s, debts)
 	for _, n := range s.RegistryHosts() {
 		if !missing[n.Name] {
 			all = append(all, s.RegistryOf(n))

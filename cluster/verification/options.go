@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/advice"
@@ -118,15 +119,16 @@ func ReportOf(ctx context.Context, s *site.Site, o Options, p ui.Progress) (resu
 
 // Verification returns verify's options for the site's own cluster.
 func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error) {
-	o.Registry, o.registries = s.RegistryAddr(), probed(s, o.JoinedOnly)
+	debts, _ := owed.Read() // until the cluster shows its record
+	o.Registry, o.registries = s.RegistryAddr(), probed(s, o.JoinedOnly, debts)
 	if o.CA == "" {
 		o.CA = trust.PKI{Dir: site.PKIDir}.CAFile()
 	}
 	o.existing, o.network = s.Config.Registry.Existing, &s.Config.Network
 	o.proxyMode = s.Config.Kubernetes.SetProxyMode()
 	v, err := o.rules(s, p)
-	v.About.Cluster, v.NodeReports, v.Skip, v.Nodes = s.Config.Name, true, o.Skip, expected(s, o.JoinedOnly)
-	v.About.Notes = absentNotes(s)
+	v.About.Cluster, v.NodeReports, v.Skip, v.Nodes = s.Config.Name, true, o.Skip, expected(s, o.JoinedOnly, debts)
+	v.About.Notes, v.Absent = absentNotes(s), mayBeDown(s, time.Now())
 	return v, err
 }
 

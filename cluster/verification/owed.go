@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/verify"
+	"airgap.dev/airgap/verify/nodestate"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -26,22 +27,24 @@ func OwedProbe() verify.Probe {
 	return verify.Probe{ID: "owed-hosts", Title: "No host was left out of an installation, an upgrade or a rollback", Stays: true}
 }
 
-// debts are the hosts that a command of this host left out, and the absent ones that should be back.
+// debts are the hosts that commands left out, and the absent ones that should be back.
 type debts struct {
-	site   *site.Site // nil: the cluster of another host
-	record owed.File
-	list   func(context.Context) ([]corev1.Node, error)
+	site  *site.Site                                 // nil: the cluster of another host
+	known func(context.Context) ([]owed.Debt, error) // in the cluster and on this host
+	list  func(context.Context) ([]corev1.Node, error)
 
 	mu    sync.Mutex
 	nodes []corev1.Node
 	asked time.Time
+	all   []owed.Debt // of the last complete answer
+	told  time.Time
 }
 
 // listEvery is how often the nodes are listed. Only a cluster with debts is asked.
 const listEvery = time.Minute
 
 func (o Options) debts(s *site.Site) *debts {
-	return &debts{site: s, record: owed.Record, list: func(ctx context.Context) ([]corev1.Node, error) {
+	return &debts{site: s, known: o.knownDebts, list: func(ctx context.Context) ([]corev1.Node, error) {
 		client, err := ClusterClient(o.Kubeconfig)
 		if err != nil {
 			return nil, err
@@ -52,6 +55,15 @@ func (o Options) debts(s *site.Site) *debts {
 		}
 		return all.Items, nil
 	}}
+}
+
+// knownDebts returns the debts in the cluster, with the changes that only this host has.
+func (o Options) knownDebts(ctx context.Context) ([]owed.Debt, error) {
+	client, err := ClusterClient(o.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	return owed.Record.Known(ctx, client)
 }
 
 // probe asks for the debts.
@@ -65,16 +77,20 @@ func (d *debts) findings(ctx context.Context, now time.Time) []result.Finding {
 	if d.site == nil {
 		return nil
 	}
-	all, err := recorded(d.record)
+	var found []result.Finding
+	all, err := d.debtsAt(ctx, now)
 	if err != nil {
-		return []result.Finding{{Object: "Host " + d.site.Node.Name, Saw: err.Error(), Want: "a record of the hosts that were left out", Fix: "delete the file and run the last command again"}}
+		fix := "delete the file and run the last command again"
+		if errors.Is(err, owed.ErrCannotTell) {
+			fix = "find out why the API server does not answer, or why it refuses the kubeconfig's user: kubectl -n kube-system get configmap " + owed.SharedName
+		}
+		found = append(found, result.Finding{Object: "Host " + d.site.Node.Name, Saw: err.Error(), Want: "a record of the hosts that were left out", Fix: fix})
 	}
 	late := overdue(d.site, now)
 	if len(all)+len(late) == 0 {
-		return nil
+		return found
 	}
 	nodes := d.nodesAt(ctx, now)
-	var found []result.Finding
 	for _, debt := range owed.Open(all, d.site, nodes) {
 		found = append(found, result.Finding{
 			Object: "Node " + debt.Node, Saw: "owed since " + debt.Since.Format(time.DateOnly) + ": " + debt.Why, Want: "what the last " + debt.Again() + " brought", Since: debt.Since,
@@ -82,14 +98,30 @@ func (d *debts) findings(ctx context.Context, now time.Time) []result.Finding {
 		})
 	}
 	for _, n := range late {
-		if !has(nodes, n.Name) {
+		if !isReady(nodes, n.Name) {
 			found = append(found, result.Finding{
-				Object: "Node " + n.Name, Saw: fmt.Sprintf("absent (%s), and this date is past", n.Absent), Want: "a node, or a later date",
+				Object: "Node " + n.Name, Saw: fmt.Sprintf("absent (%s), and this date is past", n.Absent), Want: "a node that is Ready, or a later date",
 				Fix: "remove nodes[].absent from airgap.yaml if the server is there, set a later date, or run airgap remove " + n.Name,
 			})
 		}
 	}
 	return found
+}
+
+// tellsFor is how long an answer counts while the API server does not answer.
+const tellsFor = 5 * time.Minute
+
+// debtsAt returns the debts. An error is about those that it does not return.
+func (d *debts) debtsAt(ctx context.Context, now time.Time) ([]owed.Debt, error) {
+	all, err := d.known(ctx)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err == nil {
+		d.all, d.told = all, now
+	} else if errors.Is(err, owed.ErrCannotTell) && now.Sub(d.told) < tellsFor {
+		return d.all, nil
+	}
+	return all, err
 }
 
 // nodesAt returns the nodes of the last minute. Without an answer, all debts count as open.
@@ -104,22 +136,8 @@ func (d *debts) nodesAt(ctx context.Context, now time.Time) []corev1.Node {
 	return d.nodes
 }
 
-func has(nodes []corev1.Node, name string) bool {
-	for i := range nodes {
-		if nodes[i].Name == name {
-			return true
-		}
-	}
-	return false
-}
-
-// recorded returns the debts. Users who may not read the record see none.
-func recorded(record owed.File) ([]owed.Debt, error) {
-	all, err := record.Read()
-	if errors.Is(err, fs.ErrPermission) {
-		return nil, nil
-	}
-	return all, err
+func isReady(nodes []corev1.Node, name string) bool {
+	return slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == name && nodestate.NotReady(&n) == "" })
 }
 
 // overdue are the absent nodes whose date is past.
@@ -132,17 +150,23 @@ func overdue(s *site.Site, now time.Time) (all []config.Node) {
 	return all
 }
 
-// excused returns the nodes that may be missing: absent ones, and those of the record, which has its own rule.
-func excused(s *site.Site, record owed.File) map[string]bool {
+// mayBeDown returns the names of the absent nodes whose date is not past.
+func mayBeDown(s *site.Site, now time.Time) (names []string) {
+	for _, n := range s.Config.AbsentNodes() {
+		if !n.Absent.Past(now) {
+			names = append(names, n.Name)
+		}
+	}
+	return names
+}
+
+// excused returns the nodes that may be missing: absent ones, and those that are owed, which have their own rule.
+func excused(s *site.Site, debts []owed.Debt) map[string]bool {
 	all := map[string]bool{}
 	for _, n := range s.Config.AbsentNodes() {
 		all[n.Name] = true
 	}
-	recorded, err := recorded(record)
-	if err != nil {
-		return all
-	}
-	for _, d := range recorded {
+	for _, d := range debts {
 		all[d.Node] = all[d.Node] || d.Command == owed.Join
 	}
 	return all

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
@@ -57,13 +58,17 @@ func codeOf(err error) int {
 }
 
 // interrupted replaces the error of a canceled context with "interrupted" and a hint. name is the command, without "airgap".
-func interrupted(err error, name string) error {
+// cause is that of the context.
+func interrupted(err error, name string, cause error) error {
 	if !errors.Is(err, context.Canceled) {
 		return err
 	}
 	next := "it starts from the beginning"
 	if slices.Contains(append(longCommands(), "bundle", "push"), name) {
 		next = "it continues where it stopped"
+	}
+	if slices.Contains(fleetCommands(), name) && detach.OthersGoOn(cause) {
+		next += ", and follows the commands on other hosts, which go on"
 	}
 	return advice.Replace(&exitError{exitcode.Interrupted, errors.New("interrupted")}, "run the same command again: %s", next)
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
+	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/stop"
@@ -38,9 +40,15 @@ func TestHintKeepsTheExitCode(t *testing.T) {
 func TestInterruptedHint(t *testing.T) {
 	const begins, continues = "it starts from the beginning", "it continues where it stopped"
 	for name, want := range map[string]string{"preflight": begins, "survey": begins, "verify": begins, "install": continues, "upgrade node": continues, "bundle": continues, "push": continues} {
-		err := interrupted(fmt.Errorf("read: %w", context.Canceled), name)
+		err := interrupted(fmt.Errorf("read: %w", context.Canceled), name, context.Canceled)
 		if got := advice.Of(err); got != "run the same command again: "+want || codeOf(err) != exitcode.Interrupted {
 			t.Errorf("%s: %q, exit code %d", name, got, codeOf(err))
+		}
+	}
+	for name, want := range map[string]string{"upgrade": ", and follows the commands on other hosts, which go on", "backup": "", "verify": ""} {
+		got := advice.Of(interrupted(context.Canceled, name, detach.ErrTerminated))
+		if rest := strings.TrimPrefix(strings.TrimPrefix(got, "run the same command again: "+begins), "run the same command again: "+continues); rest != want {
+			t.Errorf("%s after SIGTERM: %q", name, got)
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())

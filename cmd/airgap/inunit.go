@@ -16,6 +16,11 @@ func longCommands() []string {
 		"certs renew", "certs rotate-ca", "encryption rotate", "registry import"}
 }
 
+// fleetCommands are those that run long commands on other hosts.
+func fleetCommands() []string {
+	return []string{"install", "upgrade", "rollback", "remove", "reset", "certs rotate-ca"}
+}
+
 // shortWith are flags with which a long command only prints.
 func shortWith() []string { return []string{"dry-run", "new-token"} }
 

@@ -39,12 +39,12 @@ func TestUnitWithoutName(t *testing.T) {
 	assert.Equal(t, 2, run(t.Context(), []string{"run-unit"}, strings.NewReader(""), &out, &errs))
 }
 
-// TestClosedTerminal: commands on other hosts go on after SIGHUP, and end with SIGINT and SIGTERM.
+// TestClosedTerminal: commands on other hosts go on after SIGHUP and SIGTERM, and end with SIGINT.
 func TestClosedTerminal(t *testing.T) {
 	if signal.Ignored(syscall.SIGHUP) {
 		t.Skip("the tests run with nohup")
 	}
-	for s, want := range map[syscall.Signal]error{syscall.SIGHUP: detach.ErrHangUp, syscall.SIGINT: context.Canceled, syscall.SIGTERM: context.Canceled} {
+	for s, want := range map[syscall.Signal]error{syscall.SIGHUP: detach.ErrHangUp, syscall.SIGINT: context.Canceled, syscall.SIGTERM: detach.ErrTerminated} {
 		ctx := untilSignal()
 		require.NoError(t, syscall.Kill(syscall.Getpid(), s))
 		<-ctx.Done()

@@ -25,7 +25,7 @@ func main() {
 
 // untilSignal returns a context that ends on SIGINT, SIGTERM and SIGHUP. It ignores SIGHUP
 // under nohup. A command with work that it must finish is only asked to stop by the first SIGINT. A
-// signal after the end of the context kills the process. After SIGHUP, commands on other hosts go on.
+// signal after the end of the context kills the process. Only SIGINT ends commands on other hosts.
 func untilSignal() context.Context {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -41,8 +41,11 @@ func untilSignal() context.Context {
 			s = <-caught
 		}
 		signal.Stop(caught)
-		if s == syscall.SIGHUP {
+		switch s {
+		case syscall.SIGHUP:
 			cancel(detach.ErrHangUp)
+		case syscall.SIGTERM:
+			cancel(detach.ErrTerminated)
 		}
 		cancel(nil)
 	}()
@@ -64,7 +67,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err = failed
 	}
 	if ctx.Err() != nil && err != nil {
-		err = interrupted(err, nameOf(cmd))
+		err = interrupted(err, nameOf(cmd), context.Cause(ctx))
 	}
 	return app.report(err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -17,13 +18,13 @@ func asks() {
 	ctx := untilSignal()
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
 	if len(os.Args) > 1 {
-		os.Exit(a.report(interrupted(ui.Confirm(ctx, a.terminal(), "Sure? "), "install")))
+		os.Exit(a.report(interrupted(ui.Confirm(ctx, a.terminal(), "Sure? "), "install", context.Cause(ctx))))
 	}
 	token, err := ui.Secret(ctx, a.terminal(), "", "Join token (not shown): ")
 	if err == nil {
 		fmt.Print("got ", token)
 	}
-	os.Exit(a.report(interrupted(err, "join")))
+	os.Exit(a.report(interrupted(err, "join", context.Cause(ctx))))
 }
 
 // stuck is a program that ignores the first signal.

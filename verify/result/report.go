@@ -18,7 +18,7 @@ type Outcome string
 const (
 	OK     Outcome = "ok"
 	Broken Outcome = "broken"
-	// Known: broken, as in the baseline or not because of the hosts that were changed.
+	// Known: broken, as in the baseline, not because of the hosts that were changed, or only on nodes that are left out.
 	Known Outcome = "known"
 	// Unseen: it could not be judged because kinds or objects were not seen.
 	Unseen Outcome = "unseen"
@@ -66,6 +66,7 @@ type Finding struct {
 
 	Early     bool   `json:"-"` // no answer yet: the state is unknown
 	Known     bool   `json:"-"` // the baseline has it
+	LeftOut   bool   `json:"-"` // only about nodes that are left out or absent
 	Blind     bool   `json:"-"` // not a finding, but why the rule could not be judged
 	Place     *Place `json:"-"` // nil if it is not about a workload of the site, or was not attributed
 	Elsewhere bool   `json:"-"` // not because of the hosts that were changed
