@@ -100,12 +100,17 @@ func (f *fleet) repairAll(ctx context.Context) error {
 // control-plane host goes on to its end.
 func (f *fleet) operatorLost(ctx context.Context) error {
 	watching, stop := context.WithCancel(ctx)
+	running, cancel := context.WithCancel(ctx)
 	ended := make(chan scenario.Result, 1)
 	go func() {
 		r, _ := scenario.InSession(watching, f.Env, f.first(), "session-lab1", strings.Join(command(), " "), "sudo password of ops on node6") // it is killed
 		ended <- r
+		cancel() // a command that ends too early joins no host
 	}()
-	err := f.loseOperator(ctx)
+	err := f.serverLost(running)
+	if err == nil {
+		err = f.commandKilled(ctx)
+	}
 	stop()
 	if r := <-ended; err != nil {
 		return fmt.Errorf("%w\nthe command's terminal:\n%s%s", err, r.Stdout, r.Stderr)
@@ -113,20 +118,23 @@ func (f *fleet) operatorLost(ctx context.Context) error {
 	return nil
 }
 
-func (f *fleet) loseOperator(ctx context.Context) error {
-	const unit = "airgap-run-install.service"
-	last, goesOn := f.l.Machines[dead], f.second()
+// serverLost cuts the power of a worker when its join has begun.
+func (f *fleet) serverLost(ctx context.Context) error {
+	last := f.l.Machines[dead]
 	if err := f.Script(ctx, last, "for i in $(seq 6000); do test -s /var/lib/airgap/journal.jsonl && exit 0; sleep 0.2; done; exit 1"); err != nil {
 		return fmt.Errorf("wait for join on %s: %w", last.Name(), err)
 	}
-	if err := last.Kill(ctx); err != nil {
-		return err
-	}
+	return last.Kill(ctx)
+}
+
+// commandKilled ends the operator's session, and kills the command.
+func (f *fleet) commandKilled(ctx context.Context) error {
+	const unit = "airgap-run-install.service"
 	if err := f.Script(ctx, f.first(), "systemctl stop session-lab1.scope", "systemctl is-active --quiet "+unit, "systemctl kill --signal=KILL "+unit,
 		scenario.Retry("! systemctl is-active --quiet "+unit)); err != nil {
 		return err
 	}
-	return f.Script(ctx, goesOn, `for i in $(seq 600); do airgap membership | grep -q "joined true" && exit 0; sleep 1; done; exit 1`)
+	return f.Script(ctx, f.second(), `for i in $(seq 600); do airgap membership | grep -q "joined true" && exit 0; sleep 1; done; exit 1`)
 }
 
 // names checks that an output has the names and causes of servers.

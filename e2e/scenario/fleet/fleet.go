@@ -64,7 +64,7 @@ func Fleet(ctx context.Context, e *scenario.Env) error {
 	stick := filepath.Join(e.Work, "stick")
 	return e.WithServers(ctx, servers, func(l *lab.Lab) error {
 		f := &fleet{Env: e, l: l, faults: faults()}
-		stop, err := l.Balance(ctx, scenario.Vip, 6443, f.first(), f.second())
+		stop, err := l.Balance(ctx, scenario.Vip, 6443, f.first(), f.second(), l.Machines[behindJump])
 		if err != nil {
 			return err
 		}
