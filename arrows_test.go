@@ -132,7 +132,7 @@ var allowed = map[string][]string{
 	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/hostrange", "internal/remote",
 		"internal/settings", "internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry", "internal/batches"},
 	"internal/host":       {},
-	"internal/httpclient": {},
+	"internal/httpclient": {"internal/advice"},
 	"internal/listen":     {},
 	"internal/nevra":      {},
 	"internal/nextboot":   {"internal/host", "internal/nevra"},
