@@ -5,17 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/bundle/chart"
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/reference"
 )
 
@@ -78,17 +77,6 @@ func readChart(dir, path string) ([]byte, error) {
 	return readFile(dir, path, chart.MaxArchive)
 }
 
-// chartIndex has the fields of a repository's index.yaml that airgap reads.
-type chartIndex struct {
-	Entries map[string][]chartEntry `json:"entries"`
-}
-
-type chartEntry struct {
-	Version string   `json:"version"`
-	Digest  string   `json:"digest"` // SHA-256 of the archive in hex, with or without sha256:
-	URLs    []string `json:"urls"`
-}
-
 func (up upstream) chartOfRepository(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
 	want := *need.Chart
 	base := strings.TrimSuffix(want.Repository, "/") + "/"
@@ -96,52 +84,53 @@ func (up upstream) chartOfRepository(ctx context.Context, need AddonNeed, locked
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	entry, err := index.find(want)
+	entry, err := index.Find(want.Name, want.Version)
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	at, err := entry.url(base)
+	at, err := entry.URL(base)
 	if err != nil {
 		return fetchedChart{}, err
 	}
 	if ref, is := strings.CutPrefix(at, "oci://"); is {
 		return up.chartOfIndex(ctx, need, locked, entry, ref)
 	}
-	archive, mediaType, err := up.ReadTyped(ctx, at, chart.MaxArchive)
-	if err != nil {
-		return fetchedChart{}, err
-	}
-	if bytes.HasPrefix(bytes.TrimSpace(archive), []byte("{")) {
-		return fetchedChart{}, fetch.UnexpectedPage(at, mediaType)
-	}
-	if sum := entry.sum(); sum != "" && sum != sha256Hex(archive) {
-		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, but %s in the index of the repository", fetch.Presentable(at), sha256Hex(archive), sum)
-	}
-	return fetchedChart{archive: archive, indexed: entry.Digest != ""}, nil
+	var archive []byte
+	err = httpclient.Again(ctx, fetch.IsWrong, func(ctx context.Context) error {
+		var mediaType string
+		if archive, mediaType, err = up.ReadTyped(ctx, at, chart.MaxArchive); err != nil {
+			return err
+		}
+		if bytes.HasPrefix(bytes.TrimSpace(archive), []byte("{")) {
+			return fetch.UnexpectedPage(at, mediaType)
+		}
+		if sum := entry.Sum(); sum != "" && sum != sha256Hex(archive) {
+			return &contentError{fmt.Sprintf("%s: SHA-256 is %s, but %s in the index of the repository", fetch.Presentable(at), sha256Hex(archive), sum)}
+		}
+		return nil
+	})
+	return fetchedChart{archive: archive, indexed: entry.Digest != ""}, err
 }
 
-func (up upstream) chartIndex(ctx context.Context, at string) (chartIndex, error) {
-	var index chartIndex
+func (up upstream) chartIndex(ctx context.Context, at string) (chart.Index, error) {
 	text, mediaType, err := up.ReadTyped(ctx, at, maxChartIndex)
 	if err != nil {
-		return index, err
+		return chart.Index{}, err
 	}
 	if isJSONWithout(text, "entries") {
-		return index, fetch.UnexpectedPage(at, mediaType)
+		return chart.Index{}, fetch.UnexpectedPage(at, mediaType)
 	}
-	if err := yaml.Unmarshal(text, &index); err != nil {
-		return index, fmt.Errorf("read %s (%s): not an index of a chart repository: %w", fetch.Presentable(at), mediaType, err)
+	index, err := chart.ReadIndex(text)
+	if err != nil {
+		err = fmt.Errorf("read %s (%s): %w", fetch.Presentable(at), mediaType, err)
 	}
-	if index.Entries == nil {
-		return index, fmt.Errorf("read %s (%s): not an index of a chart repository: it has no entries", fetch.Presentable(at), mediaType)
-	}
-	return index, nil
+	return index, err
 }
 
 // chartOfIndex reads a chart that the index of a repository stores in a registry, as
 // Bitnami's index does. The index has the SHA-256 of the archive, or the digest of its
 // manifest.
-func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chartEntry, ref string) (fetchedChart, error) {
+func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chart.IndexEntry, ref string) (fetchedChart, error) {
 	tagged, err := taggedChart(ref, entry.Version)
 	if err != nil {
 		return fetchedChart{}, fmt.Errorf("read the registry reference in the index of the repository: %w", err)
@@ -154,7 +143,7 @@ func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Cha
 	if err != nil {
 		return f, fmt.Errorf("oci://%s from the index of the repository: %w", ref, err)
 	}
-	if sum := entry.sum(); sum != "" && sum != sha256Hex(f.archive) && "sha256:"+sum != f.digest {
+	if sum := entry.Sum(); sum != "" && sum != sha256Hex(f.archive) && "sha256:"+sum != f.digest {
 		return f, fmt.Errorf("oci://%s: SHA-256 is %s, but %s in the index of the repository", ref, sha256Hex(f.archive), sum)
 	}
 	f.indexed = entry.Digest != ""
@@ -173,49 +162,6 @@ func taggedChart(ref, version string) (reference.Reference, error) {
 	}
 	return parseName(ref)
 }
-
-func (x chartIndex) find(want ChartNeed) (chartEntry, error) {
-	entries, known := x.Entries[want.Name]
-	if !known {
-		return chartEntry{}, errors.New("the repository has no chart with this name")
-	}
-	var versions []string
-	for _, e := range entries {
-		if sameVersion(e.Version, want.Version) {
-			return e, nil
-		}
-		versions = append(versions, e.Version)
-	}
-	if len(versions) > 5 {
-		versions = append(versions[:5], "…")
-	}
-	return chartEntry{}, fmt.Errorf("the repository does not have this version; it has %s", strings.Join(versions, ", "))
-}
-
-// sameVersion treats v1.2.3 and 1.2.3 as equal, because charts use both forms.
-func sameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
-
-// url is the URL of the archive from the index, usually relative to the index.
-func (e chartEntry) url(base string) (string, error) {
-	if len(e.URLs) == 0 {
-		return "", errors.New("the index of the repository has no URL for the chart")
-	}
-	above, err := url.Parse(base)
-	if err != nil {
-		return "", err
-	}
-	at, err := above.Parse(e.URLs[0])
-	if err != nil || at.Scheme != "https" && at.Scheme != "oci" {
-		return "", fmt.Errorf("the index of the repository has URL %s: only https and oci are supported", fetch.Presentable(e.URLs[0]))
-	}
-	if at.Scheme == "oci" && (at.User != nil || at.RawQuery != "") {
-		return "", fmt.Errorf("the index of the repository has URL %s: oci:// allows only HOST/PATH and a tag or a digest", fetch.Presentable(e.URLs[0]))
-	}
-	return at.String(), nil
-}
-
-// sum is the digest from the index in hex; "" without one.
-func (e chartEntry) sum() string { return strings.TrimPrefix(e.Digest, "sha256:") }
 
 // chartByName reads a chart from an oci:// repository.
 func (up upstream) chartByName(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
@@ -253,17 +199,23 @@ func (up upstream) chartOfRegistry(ctx context.Context, need AddonNeed, named re
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	body, err := up.OpenBlob(ctx, repo, layer.Digest.String())
+	var archive []byte
+	err = httpclient.Again(ctx, fetch.IsWrong, func(ctx context.Context) error {
+		body, err := up.OpenBlob(ctx, repo, layer.Digest.String(), fetch.Extent{Size: layer.Size})
+		if err != nil {
+			return up.Explain(ctx, ref, err)
+		}
+		defer body.Close()
+		if archive, err = fetch.ReadBody(body, "the chart", chart.MaxArchive); err != nil {
+			return err
+		}
+		if sum := sha256Hex(archive); layer.Digest.Algorithm != "sha256" || layer.Digest.Hex != sum {
+			return &contentError{fmt.Sprintf("the archive has SHA-256 %s, but %s in its manifest", sum, layer.Digest)}
+		}
+		return nil
+	})
 	if err != nil {
 		return fetchedChart{}, err
-	}
-	defer body.Close()
-	archive, err := fetch.ReadBody(body, "the chart", chart.MaxArchive)
-	if err != nil {
-		return fetchedChart{}, err
-	}
-	if sum := sha256Hex(archive); layer.Digest.Algorithm != "sha256" || layer.Digest.Hex != sum {
-		return fetchedChart{}, fmt.Errorf("the archive has SHA-256 %s, but %s in its manifest", sum, layer.Digest)
 	}
 	return fetchedChart{archive: archive, digest: top.Digest.String(), moved: moved}, nil
 }

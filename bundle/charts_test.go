@@ -124,7 +124,7 @@ func TestPagesInstead(t *testing.T) {
 			html,
 			[]string{
 				"add-on cash: chart till 1.2.3 of https://charts.example/stable: GET https://",
-				"/charts.example/stable/index.yaml: a proxy or login page answered (text/html; charset=utf-8), not the file: open the URL",
+				"/charts.example/stable/index.yaml: a proxy or login page answered (text/html; charset=utf-8, with the title \"Sign in\"), not the file: open the URL",
 			},
 		},
 		"an index, as JSON":     {"/charts.example/stable/index.yaml", asJSON, []string{"/charts.example/stable/index.yaml: a proxy or login page answered (application/json)"}},

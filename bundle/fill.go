@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"hash/crc32"
 	"io"
 	"strings"
@@ -17,6 +18,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/bundle/prefix"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -32,6 +35,8 @@ type filler struct {
 	resumed bool // the parts can contain correct bytes from an earlier run
 	report  *Report
 
+	prefixes *prefix.Log
+
 	target        *target
 	crcs          []uint32 // CRC-32C of each written piece, to compare at the read-back
 	tasks         map[string]ui.Task
@@ -40,7 +45,7 @@ type filler struct {
 }
 
 func (f *filler) run(ctx context.Context, w *work, o Options, progress ui.Progress) (err error) {
-	f.target = w.target
+	f.target, f.prefixes = w.target, w.prefixes
 	f.crcs = make([]uint32, len(f.layout.pieces))
 	f.buffers.New = func() any { return new([fillBuffer]byte) }
 
@@ -90,7 +95,7 @@ func (f *filler) fill(ctx context.Context, workers int, progress ui.Progress) (e
 func (f *filler) fillEntry(ctx context.Context, i int) error {
 	entry := f.layout.entries[i]
 	if content, ok := f.small[entry.Path]; ok {
-		return f.copy(ctx, i, bytes.NewReader(content), nil)
+		return f.copy(ctx, i, bytes.NewReader(content), &shownTask{}, 0)
 	}
 	task := f.tasks[kindOf(entry.Path)]
 	if f.resumed && f.holds(ctx, i) {
@@ -102,25 +107,55 @@ func (f *filler) fillEntry(ctx context.Context, i int) error {
 	return f.plan.rpms.verify(entry.Path, io.NewSectionReader(f.target, entry.Offset, entry.Size))
 }
 
+// fetch continues an earlier run, or fetches the whole entry. It fetches an entry with wrong content once more.
 func (f *filler) fetch(ctx context.Context, i int, task ui.Task) error {
-	open, known := f.plan.origins[f.layout.entries[i].Path]
+	e := f.layout.entries[i]
+	open, known := f.plan.origins[e.Path]
 	if !known {
 		return errors.New("no source is known for this file")
 	}
-	body, err := open(ctx)
-	if err != nil {
-		return err
+	shown := &shownTask{task: task}
+	if have := f.prefixes.Of(e.Path, e.Size); have.Bytes > 0 {
+		if err := f.fetchFrom(ctx, i, open, have, shown); err == nil || !fetch.IsWrong(err) {
+			return err
+		}
 	}
+	return httpclient.Again(ctx, fetch.IsWrong, func(ctx context.Context) error {
+		return f.fetchFrom(ctx, i, open, prefix.Record{Path: e.Path}, shown)
+	})
+}
+
+func (f *filler) fetchFrom(ctx context.Context, i int, open origin, have prefix.Record, task *shownTask) error {
+	e := f.layout.entries[i]
+	body := prefix.NewReader(io.NewSectionReader(f.target, e.Offset, have.Bytes), have, func() (io.ReadCloser, error) {
+		return open(ctx, fetch.Extent{Offset: have.Bytes, Size: e.Size})
+	})
 	defer body.Close()
 	start := &beginning{Reader: body}
-	err = f.copy(ctx, i, start, task)
+	err := f.copy(ctx, i, start, task, have.Bytes)
 	if err == nil {
 		return nil
 	}
 	if other := (*contentError)(nil); errors.As(err, &other) {
 		_, _ = io.CopyN(io.Discard, start, beginningSize) // for PageIn
+		if httpclient.IsFresh(ctx) {
+			err = fmt.Errorf("%w, in two downloads: a proxy or a mirror on the way sends other bytes, or upstream replaced the file", err)
+		}
 	}
 	return fmt.Errorf("%w%s%s", err, f.otherSize(i, body), fetch.PageIn(start.bytes))
+}
+
+// shownTask counts each byte of an entry once.
+type shownTask struct {
+	task ui.Task
+	most int64
+}
+
+func (t *shownTask) reach(done int64) {
+	if t.task != nil && done > t.most {
+		t.task.Add(done - t.most)
+		t.most = done
+	}
 }
 
 // contentError reports bytes that differ from the lock.
@@ -128,10 +163,13 @@ type contentError struct{ text string }
 
 func (e *contentError) Error() string { return e.text }
 
+// Wrong is for fetch.IsWrong.
+func (e *contentError) Wrong() bool { return true }
+
 // otherSize reports the server's Content-Length if it differs from the announced size.
-func (f *filler) otherSize(i int, body io.Reader) string {
-	if d, is := body.(interface{ Size() int64 }); is && d.Size() >= 0 && d.Size() != f.layout.entries[i].Size {
-		return fmt.Sprintf(" (the server reports %d bytes)", d.Size())
+func (f *filler) otherSize(i int, body *prefix.Reader) string {
+	if size := body.Size(); size >= 0 && size != f.layout.entries[i].Size {
+		return fmt.Sprintf(" (the server reports %d bytes)", size)
 	}
 	return ""
 }
@@ -153,23 +191,40 @@ func (b *beginning) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// copy writes an entry from r to its place and compares it with the lock.
-func (f *filler) copy(ctx context.Context, i int, r io.Reader, task ui.Task) error {
-	sum, err := f.pass(ctx, i, r, func(p []byte, off int64) error {
-		if task != nil {
-			task.Add(int64(len(p)))
+// copy writes an entry from r to its place and compares it with the lock. The first kept bytes are there already.
+func (f *filler) copy(ctx context.Context, i int, r io.Reader, task *shownTask, kept int64) error {
+	e, hash := f.layout.entries[i], sha256.New()
+	var done, recorded int64 // written bytes
+	whole := true            // the hash is of the written bytes
+	err := f.pass(ctx, i, hash, r, func(p []byte, off int64) error {
+		whole = false
+		n := off + int64(len(p)) - e.Offset
+		if n <= kept {
+			f.kept.Add(int64(len(p)))
+		} else if err := f.target.writeAt(p, off); err != nil {
+			return err
+		} else {
 			f.fetched.Add(int64(len(p)))
 		}
-		return f.target.writeAt(p, off)
+		task.reach(n)
+		done, whole = n, true
+		if done-recorded >= prefix.Step {
+			recorded = done
+			return f.prefixes.Add(e.Path, done, hash.Sum(nil))
+		}
+		return nil
 	})
 	if err != nil {
+		if whole && done >= prefix.Least && !fetch.IsWrong(err) {
+			err = errors.Join(err, f.prefixes.Add(e.Path, done, hash.Sum(nil)))
+		}
 		return err
 	}
 	if n, _ := io.ReadFull(r, make([]byte, 1)); n > 0 {
-		return &contentError{fmt.Sprintf("is longer than the expected %d bytes", f.layout.entries[i].Size)}
+		return &contentError{fmt.Sprintf("is longer than the expected %d bytes", e.Size)}
 	}
-	if want := f.layout.entries[i].SHA256; sum != want {
-		return &contentError{fmt.Sprintf("SHA-256 is %s, want %s", sum, want)}
+	if sum := hex.EncodeToString(hash.Sum(nil)); sum != e.SHA256 {
+		return &contentError{fmt.Sprintf("SHA-256 is %s, want %s", sum, e.SHA256)}
 	}
 	return nil
 }
@@ -178,16 +233,15 @@ func (f *filler) copy(ctx context.Context, i int, r io.Reader, task ui.Task) err
 func (f *filler) holds(ctx context.Context, i int) bool {
 	e := f.layout.entries[i]
 	there := io.NewSectionReader(f.target, e.Offset, e.Size)
-	sum, err := f.pass(ctx, i, there, func([]byte, int64) error { return nil })
-	return err == nil && sum == e.SHA256
+	hash := sha256.New()
+	err := f.pass(ctx, i, hash, there, func([]byte, int64) error { return nil })
+	return err == nil && hex.EncodeToString(hash.Sum(nil)) == e.SHA256
 }
 
-// pass reads an entry, passes each run of bytes and its offset to use, and returns the
-// SHA-256 in hex.
-func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte, off int64) error) (string, error) {
+// pass reads an entry, hashes it, and passes each run of bytes and its offset to use.
+func (f *filler) pass(ctx context.Context, i int, hash hash.Hash, r io.Reader, use func(p []byte, off int64) error) error {
 	buf := f.buffers.Get().(*[fillBuffer]byte)
 	defer f.buffers.Put(buf)
-	hash := sha256.New()
 	from, to := f.layout.piecesOf(i)
 	var before int64 // bytes of the pieces before this one
 	for n := from; n < to; n++ {
@@ -195,24 +249,24 @@ func (f *filler) pass(ctx context.Context, i int, r io.Reader, use func(p []byte
 		f.crcs[n] = 0
 		for done := int64(0); done < piece.size; {
 			if ctx.Err() != nil {
-				return "", context.Cause(ctx)
+				return context.Cause(ctx)
 			}
 			p := buf[:min(fillBuffer, piece.size-done)]
 			if read, err := io.ReadFull(r, p); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-				return "", fmt.Errorf("ends after %d of %d bytes: %w", before+done+int64(read), f.layout.entries[i].Size, io.ErrUnexpectedEOF)
+				return &contentError{fmt.Sprintf("ends after %d of %d bytes", before+done+int64(read), f.layout.entries[i].Size)}
 			} else if err != nil {
-				return "", err
+				return err
 			}
 			hash.Write(p)
 			f.crcs[n] = crc32.Update(f.crcs[n], castagnoli(), p)
 			if err := use(p, piece.offset+done); err != nil {
-				return "", err
+				return err
 			}
 			done += int64(len(p))
 		}
 		before += piece.size
 	}
-	return hex.EncodeToString(hash.Sum(nil)), nil
+	return nil
 }
 
 // writeTar writes headers and padding last, so that the parts have their full length

@@ -57,7 +57,7 @@ func (up upstream) gatherChart(ctx context.Context, i *ingredients, need AddonNe
 	if err != nil {
 		return fmt.Errorf("%s: %w", need.Chart, err)
 	}
-	if want := *need.Chart; want.Path == "" && (opened.Name != want.Name || !sameVersion(opened.Version, want.Version)) {
+	if want := *need.Chart; want.Path == "" && (opened.Name != want.Name || !chart.SameVersion(opened.Version, want.Version)) {
 		return fmt.Errorf("%s: the archive contains chart %s %s", need.Chart, opened.Name, opened.Version)
 	}
 	if !isPlainName(opened.Name) || !isChartVersion(opened.Version) {

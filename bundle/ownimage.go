@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
+
+	"airgap.dev/airgap/bundle/fetch"
 )
 
 // OwnImage is an image that the connected host creates: it is not fetched, and no lock
@@ -61,12 +63,16 @@ func (p *Plan) addOwn(o OwnImage) (Image, error) {
 	p.small[BlobPath(image.Digest)], p.small[BlobPath(image.Blobs[1].Digest)] = raw, config
 	for _, layer := range manifest.Layers {
 		image.Blobs = append(image.Blobs, Blob{Digest: layer.Digest.String(), Size: layer.Size, MediaType: string(layer.MediaType)})
-		p.origins[BlobPath(layer.Digest.String())] = func(context.Context) (io.ReadCloser, error) {
+		p.origins[BlobPath(layer.Digest.String())] = func(_ context.Context, part fetch.Extent) (io.ReadCloser, error) {
 			opened, err := made.LayerByDigest(layer.Digest)
 			if err != nil {
 				return nil, err
 			}
-			return opened.Compressed()
+			body, err := opened.Compressed()
+			if err == nil {
+				_, err = io.CopyN(io.Discard, body, part.Offset)
+			}
+			return body, err
 		}
 	}
 	return image, nil

@@ -58,7 +58,7 @@ type Plan struct {
 }
 
 // origin opens the source of a file of the bundle.
-type origin func(ctx context.Context) (io.ReadCloser, error)
+type origin func(ctx context.Context, part fetch.Extent) (io.ReadCloser, error)
 
 // resolvers is the number of concurrent requests.
 const resolvers = 12
@@ -99,7 +99,7 @@ func NewPlan(ctx context.Context, c *fetch.Client, r Request, progress ui.Progre
 		err = p.Lock.checkSizes()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("plan bundle: %w", groupUnreachable(err))
+		return nil, fmt.Errorf("plan bundle: %w", fetch.GroupUnreachable(err))
 	}
 	if err := p.makeDelta(r.Base); err != nil {
 		return nil, fmt.Errorf("plan delta: %w", err)
@@ -203,10 +203,10 @@ func (p *Plan) planFiles(ctx context.Context, up upstream, request Request, prog
 }
 
 func (p *Plan) urlOrigin(up upstream, url string, mirrors ...string) origin {
-	return func(ctx context.Context) (io.ReadCloser, error) {
+	return func(ctx context.Context, part fetch.Extent) (io.ReadCloser, error) {
 		var errs []error
 		for _, one := range append([]string{url}, mirrors...) {
-			body, _, err := up.Open(ctx, one, 0)
+			body, err := up.OpenFile(ctx, one, part)
 			if err == nil {
 				return body, nil
 			}

@@ -67,9 +67,11 @@ func (up upstream) resolve(ctx context.Context, fullName string, platform ocispe
 // origin returns the source of a blob.
 func (r *resolved) origin(d string) origin {
 	if config, known := r.configs[d]; known {
-		return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(config)), nil }
+		return func(_ context.Context, part fetch.Extent) (io.ReadCloser, error) { return rest(config, part), nil }
 	}
-	return func(ctx context.Context) (io.ReadCloser, error) { return r.from.Blob(ctx, digest.Digest(d)) }
+	return func(ctx context.Context, part fetch.Extent) (io.ReadCloser, error) {
+		return r.from.open(ctx, digest.Digest(d), part)
+	}
 }
 
 // repositorySource is an image in a repository of a registry.
@@ -83,11 +85,16 @@ func (s repositorySource) Document(ctx context.Context, d digest.Digest) (*image
 	return s.upstream.manifest(ctx, s.repo.Digest(d.String()))
 }
 
-// Blob falls back to the manifest of this digest: containerd fetches a manifest as a blob if its
-// entry has an unknown media type.
+// Blob opens a whole blob.
 func (s repositorySource) Blob(ctx context.Context, d digest.Digest) (io.ReadCloser, error) {
+	return s.open(ctx, d, fetch.All())
+}
+
+// open falls back to the manifest of this digest: containerd fetches a manifest as a blob if its
+// entry has an unknown media type.
+func (s repositorySource) open(ctx context.Context, d digest.Digest, part fetch.Extent) (io.ReadCloser, error) {
 	ref := s.repo.Digest(d.String())
-	body, err := s.upstream.OpenBlob(ctx, s.repo, d.String())
+	body, err := s.upstream.OpenBlob(ctx, s.repo, d.String(), part)
 	if err == nil {
 		return body, nil
 	}
@@ -99,7 +106,12 @@ func (s repositorySource) Blob(ctx context.Context, d digest.Digest) (io.ReadClo
 	if other != nil {
 		return nil, err
 	}
-	return io.NopCloser(bytes.NewReader(raw)), nil
+	return rest(raw, part), nil
+}
+
+// rest is the content from an offset on.
+func rest(content []byte, part fetch.Extent) io.ReadCloser {
+	return io.NopCloser(bytes.NewReader(content[min(part.Offset, int64(len(content))):]))
 }
 
 // refIn is the reference in the repository of the mirror; a digest has priority over a tag.

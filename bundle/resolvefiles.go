@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"airgap.dev/airgap/bundle/fetch"
 )
 
 // resolveFile determines the size and SHA-256 of a file.
@@ -45,7 +47,7 @@ func (up upstream) checksum(ctx context.Context, need FileNeed) (string, error) 
 	}
 	sum, err := findChecksum(string(text), need.URL[strings.LastIndex(need.URL, "/")+1:])
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", need.ChecksumURL, err)
+		return "", fmt.Errorf("%s: %w", fetch.Presentable(need.ChecksumURL), err)
 	}
 	return sum, nil
 }

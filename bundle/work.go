@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"airgap.dev/airgap/bundle/prefix"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -22,7 +24,9 @@ type work struct {
 	draft   *Index
 	resumed bool // an earlier run with the same lock started it
 	mark    *os.File
-	target  *target
+	// prefixes are in the mark, after the draft.
+	prefixes *prefix.Log
+	target   *target
 }
 
 // enter checks the contents of dir, marks it as unfinished, and opens its parts. It
@@ -94,13 +98,14 @@ func (w *work) takeMark() error {
 		return err
 	}
 	var before Index
-	if json.Unmarshal(text, &before) != nil {
+	marked := json.NewDecoder(bytes.NewReader(text))
+	if marked.Decode(&before) != nil {
 		return w.writeMark() // incomplete, so no part was started
 	}
 	if why := difference(&before, w.draft); why != "" {
 		return fmt.Errorf("the directory has another unfinished bundle (%s): finish that bundle, remove the directory, or choose another directory", why)
 	}
-	w.resumed = true
+	w.resumed, w.prefixes = true, prefix.Read(mark, text, marked.InputOffset())
 	return nil
 }
 
@@ -112,6 +117,7 @@ func (w *work) writeMark() error {
 	if err := w.mark.Truncate(0); err != nil {
 		return err
 	}
+	w.prefixes = prefix.Read(w.mark, text, int64(len(text)))
 	if _, err := w.mark.WriteAt(text, 0); err != nil {
 		return err
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +20,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/imagedigest"
 	"airgap.dev/airgap/internal/reference"
 )
 
@@ -111,23 +111,28 @@ func (e Existing) Has(ctx context.Context, repository, digest string) (bool, err
 	if err != nil {
 		return false, err
 	}
-	rt, err := e.transport(nil)
+	puller, err := e.nodePuller()
 	if err != nil {
 		return false, err
 	}
-	_, err = remote.Head(r.Digest(digest), remote.WithContext(ctx), remote.WithTransport(rt), remote.WithAuth(authn.Anonymous))
+	_, err = imagedigest.Now(ctx, puller, r.Digest(digest))
 	return err == nil, unlessMissing(err)
+}
+
+// nodePuller asks the registry as nodes do: without a login and a proxy.
+func (e Existing) nodePuller() (*remote.Puller, error) {
+	rt, err := e.transport(httpclient.NoProxies())
+	if err != nil {
+		return nil, err
+	}
+	return remote.NewPuller(remote.WithTransport(rt), remote.WithAuth(authn.Anonymous))
 }
 
 // Missing returns the images that a node could not pull. It queries the registry as a node does,
 // without credentials or proxy, and by tag if there is one. The tag must be the locked image or the
 // manifest of its platform.
 func (e Existing) Missing(ctx context.Context, images []bundle.Image) ([]string, error) {
-	rt, err := e.transport(nil)
-	if err != nil {
-		return nil, err
-	}
-	puller, err := remote.NewPuller(remote.WithTransport(rt), remote.WithAuth(authn.Anonymous))
+	puller, err := e.nodePuller()
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +142,7 @@ func (e Existing) Missing(ctx context.Context, images []bundle.Image) ([]string,
 		if err != nil {
 			return nil, err
 		}
-		has, err := puller.Head(ctx, t.get())
+		has, err := imagedigest.Now(ctx, puller, t.get())
 		if err := unlessMissing(err); err != nil {
 			return nil, fmt.Errorf("query registry for %s: %w", t.get(), err)
 		}
@@ -160,29 +165,24 @@ func unlessMissing(err error) error {
 	if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound {
 		return nil
 	}
-	return err
+	return httpclient.OverHTTPS(err)
 }
 
-// proxy chooses the proxy of a request. A push uses http.ProxyFromEnvironment. nil, as for nodes, uses
-// no proxy, even if the environment sets one.
-type proxy = func(*http.Request) (*url.URL, error)
-
 // transport trusts the CA of e, or the CAs of this host.
-func (e Existing) transport(proxyFunc proxy) (http.RoundTripper, error) {
+func (e Existing) transport(proxies *httpclient.Proxies) (http.RoundTripper, error) {
 	roots, err := e.roots()
 	if err != nil {
 		return nil, err
 	}
 	host, _ := e.split()
-	return httpclient.Registry(&http.Transport{
-		Proxy:                 proxyFunc,
+	return httpclient.Registry(httpclient.Through(&http.Transport{
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: 5 * time.Minute, // registries hash a large layer before they answer
 		MaxIdleConnsPerHost:   parallelPushes,
 		IdleConnTimeout:       time.Minute,
-	}, host), nil
+	}, proxies), host), nil
 }
 
 func (e Existing) roots() (*x509.CertPool, error) {

@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/imagedigest"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -74,10 +76,15 @@ func (e Existing) newPush(v *bundle.View, login authn.Authenticator) (*push, err
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
-	rt, err := e.transport(http.ProxyFromEnvironment)
+	proxies, err := httpclient.EnvironmentProxies()
 	if err != nil {
 		return nil, err
 	}
+	rt, err := e.transport(proxies)
+	if err != nil {
+		return nil, err
+	}
+	rt = withoutHead{rt}
 	auth := remote.WithAuthFromKeychain(authn.DefaultKeychain)
 	if login != nil {
 		auth = remote.WithAuth(login)
@@ -214,7 +221,7 @@ func (p *push) manifests(ctx context.Context) ([]Pushed, error) {
 
 func (p *push) image(ctx context.Context, image bundle.Image, to target) (Pushed, error) {
 	result := Pushed{Image: image.Name, Target: to.String(), Digest: image.Digest}
-	was, err := p.puller.Head(ctx, to.put())
+	was, err := imagedigest.Now(ctx, p.puller, to.put())
 	if err := unlessMissing(err); err != nil {
 		return result, fmt.Errorf("query %s: %w", to, err)
 	}
@@ -278,7 +285,7 @@ func (p *push) platform(ctx context.Context, result Pushed, to target, only bund
 
 // readBack checks that the registry now serves the pushed digest.
 func (p *push) readBack(ctx context.Context, result Pushed, to target) error {
-	has, err := p.puller.Head(ctx, to.put())
+	has, err := imagedigest.Now(ctx, p.puller, to.put())
 	if err != nil {
 		return fmt.Errorf("read back %s: %w", to, err)
 	}

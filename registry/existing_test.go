@@ -22,6 +22,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -86,7 +87,7 @@ func (e Existing) image(t testing.TB, ref string) (v1.Image, error) {
 	t.Helper()
 	parsed, err := name.ParseReference(ref)
 	must(t, err)
-	rt, err := e.transport(nil)
+	rt, err := e.transport(httpclient.NoProxies())
 	must(t, err)
 	return remote.Image(parsed, remote.WithTransport(rt), remote.WithContext(t.Context()))
 }

@@ -2,6 +2,7 @@ package registry
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 
 	"github.com/opencontainers/go-digest"
@@ -16,7 +17,8 @@ const dockerHub = "docker.io"
 // never contains the host twice.
 //
 // Clients cannot put a port into a path. It becomes a suffix of the host: "quay.corp:8443" is
-// "quay.corp_8443". No other host can have that name, because host names contain no underscore.
+// "quay.corp_8443". No other host can have that name, because host names contain no underscore. An IPv6 address
+// becomes "ipv6_fd00-0000-0000-0000-0000-0000-0000-0001". A host in upper case is the one in lower case.
 func RepositoryName(host, path string) string {
 	if host == "" {
 		host, path = reference.SplitHost(path)
@@ -38,11 +40,25 @@ func RepositoryName(host, path string) string {
 }
 
 func repositoryHost(host string) string {
+	host = strings.ToLower(host)
+	if address, port, is := ipv6(host); is {
+		return "ipv6_" + strings.ReplaceAll(address.StringExpanded(), ":", "-") + strings.Replace(port, ":", "_", 1)
+	}
 	switch host {
 	case "index.docker.io", "registry-1.docker.io":
 		return dockerHub
 	}
 	return strings.Replace(host, ":", "_", 1)
+}
+
+// ipv6 splits "[ADDRESS]" and "[ADDRESS]:PORT".
+func ipv6(host string) (address netip.Addr, port string, is bool) {
+	inside, port, is := strings.Cut(strings.TrimPrefix(host, "["), "]")
+	if !is {
+		return address, "", false
+	}
+	address, err := netip.ParseAddr(inside)
+	return address, port, err == nil
 }
 
 // parseImageName returns the repository's name and the tag of an image in a lock. The tag is empty if

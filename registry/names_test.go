@@ -20,6 +20,11 @@ func TestRepositoryName(t *testing.T) {
 		{"", "quay.corp:8443/team/app", "quay.corp_8443/team/app"},
 		{"", "docker.io/busybox", "docker.io/library/busybox"},
 		{"", "pause", "pause"},
+		{"Quay.IO", "team/app", "quay.io/team/app"},
+		{"Quay.IO", "quay.io/team/app", "quay.io/team/app"},
+		{"", "Quay.Corp:8443/team/app", "quay.corp_8443/team/app"},
+		{"[fd00::1]", "team/app", "ipv6_fd00-0000-0000-0000-0000-0000-0000-0001/team/app"},
+		{"", "[FD00::1]:5000/team/app", "ipv6_fd00-0000-0000-0000-0000-0000-0000-0001_5000/team/app"},
 	} {
 		got := RepositoryName(c.host, c.path)
 		if got != c.want {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -56,14 +55,17 @@ func (c *Client) meaning(ctx context.Context, ref name.Reference, err error) str
 	var status *statusError
 	var page *webPage
 	var syntax *json.SyntaxError
+	var silent *silentError
 	host := ref.Context().RegistryStr()
 	switch {
+	case errors.As(err, &silent):
+		return fmt.Sprintf("%s%s: %v", host, c.throughProxy(host), silent)
 	case errors.As(err, &page):
-		return fmt.Sprintf("%s: a proxy or login page answered, with %s instead of a manifest: %s", host, page, afterPage)
+		return fmt.Sprintf("%s: a proxy or login page answered, with %s instead of a manifest%s: %s", host, page, c.throughProxy(host), afterPage)
 	case errors.As(err, &answer):
 		return c.meaningOf(ctx, ref, answer.StatusCode, said(answer))
 	case errors.As(err, &status):
-		return c.meaningOf(ctx, ref, status.status, fmt.Sprintf("%d %s", status.status, http.StatusText(status.status)))
+		return c.meaningOf(ctx, ref, status.status, status.short())
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("the token server of %s did not return a token; a proxy or a login page may have answered (%v): %s", host, err, afterPage)
 	}
@@ -83,8 +85,6 @@ func (c *Client) meaningOf(ctx context.Context, ref name.Reference, status int, 
 	case http.StatusTooManyRequests:
 		return fmt.Sprintf("%s limits the pulls of this host (response: %s): wait, then run the same command again, which continues; to get a higher limit, log in (%s) or set a mirror in sources.rewrite",
 			host, said, loginCommand(ref.Context()))
-	case http.StatusProxyAuthRequired:
-		return fmt.Sprintf("the proxy for %s requires a login (response: %s): set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment", host, said)
 	}
 	if status >= 500 {
 		return fmt.Sprintf("%s has a server error (response: %s): run the same command again later", host, said)
@@ -213,17 +213,28 @@ func (c *Client) unreachable(host string, err error) string {
 	var record tls.RecordHeaderError
 	var lookup *net.DNSError
 	var dial *net.OpError
+	var proxy *httpclient.ProxyError
 	switch {
+	case errors.As(err, &proxy) && proxy.Err != nil && errors.As(proxy.Err, &untrusted):
+		return fmt.Sprintf("this host does not trust the certificate of the proxy %s%s (%v): set its CA in sources.ca of airgap.yaml", proxy.Proxy, issuedBy(untrusted), untrusted)
+	case errors.As(err, &proxy):
+		return fmt.Sprintf("%v: %s", proxy, proxy.Hint())
 	case errors.As(err, &untrusted), errors.As(err, &unknown):
 		return fmt.Sprintf("this host does not trust the certificate of %s%s (%v): if a proxy intercepts TLS connections, or a mirror has its own CA, set that CA in sources.ca of airgap.yaml", host, issuedBy(untrusted), err)
-	case errors.As(err, &record):
-		return fmt.Sprintf("%s does not speak TLS (%v): airgap uses only https for registries; check the port", host, err)
+	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
+		return fmt.Sprintf("%s does not speak TLS (%v): registries are asked by https only; check the port", host, err)
 	case errors.As(err, &lookup):
 		return fmt.Sprintf("this host cannot resolve %s (%v): check the name and DNS; behind a proxy, set sources.proxy of airgap.yaml or HTTPS_PROXY; for a mirror, set sources.rewrite", host, err)
-	case strings.Contains(err.Error(), http.StatusText(http.StatusProxyAuthRequired)):
-		return fmt.Sprintf("the proxy for %s requires a login (%v): set HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment", host, err)
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return fmt.Sprintf("this host cannot connect to %s (%v): behind a proxy, set sources.proxy of airgap.yaml or HTTPS_PROXY; for a mirror, set sources.rewrite", host, err)
+	}
+	return ""
+}
+
+// throughProxy names the proxy of a registry, for a message.
+func (c *Client) throughProxy(host string) string {
+	if via := c.proxyOf("https://" + host + "/"); via != "" {
+		return " through the proxy " + via
 	}
 	return ""
 }
@@ -264,11 +275,9 @@ func oneLine(s string) string {
 // webPage is an HTML page in place of a manifest or a blob.
 type webPage struct{ page []byte }
 
-var pageTitle = regexp.MustCompile(`(?is)<title[^>]*>([^<]{1,200})`)
-
 func (e *webPage) Error() string {
-	if m := pageTitle.FindSubmatch(e.page[:min(len(e.page), 64<<10)]); m != nil {
-		return fmt.Sprintf("the web page %q", oneLine(string(m[1])))
+	if title := httpclient.TitleOf(e.page); title != "" {
+		return fmt.Sprintf("the web page %q", title)
 	}
 	return "a web page"
 }

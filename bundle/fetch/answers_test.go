@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // TestNoAnswerIsExplained: each kind of failed connection has an explanation with the
@@ -30,8 +32,8 @@ func TestNoAnswerIsExplained(t *testing.T) {
 		"sources.rewrite":                                                    &net.DNSError{Err: "server misbehaving", Name: "quay.io"},
 		"quay.io does not speak TLS":                                         tls.RecordHeaderError{Msg: "first record does not look like a TLS handshake"},
 		"this host cannot connect to quay.io":                                &net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")},
-		"the proxy for quay.io requires a login":                             errors.New("Proxy Authentication Required"),
-		"HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment":      errors.New("Proxy Authentication Required"),
+		"the proxy for quay.io:443 requires a login":                         &httpclient.ProxyError{Target: "quay.io:443", Status: 407},
+		"HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT in the environment":      &httpclient.ProxyError{Target: "quay.io:443", Status: 407},
 		"if a proxy intercepts TLS connections, or a mirror has its own CA,": &tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}},
 	} {
 		if got := c.Explain(t.Context(), ref, err); !strings.Contains(got.Error(), text) || !errors.Is(got, err) && !errors.As(got, new(*tls.CertificateVerificationError)) {

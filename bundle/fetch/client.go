@@ -21,7 +21,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"golang.org/x/net/http/httpproxy"
 
 	"airgap.dev/airgap/internal/httpclient"
 )
@@ -30,6 +29,7 @@ import (
 type Client struct {
 	sources Sources
 	roots   *x509.CertPool
+	proxies *httpclient.Proxies
 	base    http.RoundTripper
 	logins  []*login
 	mirrors map[int]*login // logins at mirrors, by the index of their rule
@@ -42,23 +42,21 @@ type Client struct {
 	accesses map[string]access // by rewritten name
 }
 
-// Patience limits the retries of a client.
-type Patience struct {
-	Attempts int           // failed attempts in a row without a received byte
-	Pause    time.Duration // pause after the first attempt; doubles each time
-	Stall    time.Duration // time without a received byte that ends a connection
-}
-
 // NewClient reads the CA file and prepares connections; it connects to no server yet.
 func NewClient(s Sources) (*Client, error) {
 	roots, err := s.roots()
 	if err != nil {
 		return nil, err
 	}
+	proxies, err := s.proxies()
+	if err != nil {
+		return nil, err
+	}
 	c := &Client{
 		sources:  s,
 		roots:    roots,
-		Patience: Patience{Attempts: 5, Pause: 500 * time.Millisecond, Stall: time.Minute},
+		proxies:  proxies,
+		Patience: s.Timeouts.patience(),
 		repos:    map[string]http.RoundTripper{}, mirrors: map[int]*login{}, shown: map[string]*login{},
 		accesses: map[string]access{},
 	}
@@ -68,18 +66,16 @@ func NewClient(s Sources) (*Client, error) {
 
 // transport presents the certificates to servers that request one.
 func (c *Client) transport(certificates ...tls.Certificate) http.RoundTripper {
-	return httpclient.Guard(&http.Transport{
-		Proxy:       c.sources.proxyFunc(),
+	return heeds{httpclient.Through(&http.Transport{
 		DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		// HTTP/1.1 on purpose: one connection per blob is faster than streams that share a flow
 		// control window.
-		TLSClientConfig:       &tls.Config{RootCAs: c.roots, Certificates: certificates, MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: time.Minute,
-		IdleConnTimeout:       time.Minute,
-		MaxIdleConnsPerHost:   16,
-		DisableCompression:    true, // the hash is of the bytes that upstream published
-	})
+		TLSClientConfig:     &tls.Config{RootCAs: c.roots, Certificates: certificates, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout: 15 * time.Second,
+		IdleConnTimeout:     time.Minute,
+		MaxIdleConnsPerHost: 16,
+		DisableCompression:  true, // the hash is of the bytes that upstream published
+	}, c.proxies)}
 }
 
 // roots returns the CA pool; nil, the system's pool, if the section names no CA.
@@ -101,15 +97,21 @@ func (s Sources) roots() (*x509.CertPool, error) {
 	return pool, nil
 }
 
-// proxyFunc honours NO_PROXY and uses no proxy for loopback addresses, for
-// sources.proxy and for the proxy from the environment.
-func (s Sources) proxyFunc() func(*http.Request) (*url.URL, error) {
-	config := httpproxy.FromEnvironment()
+// proxies are sources.proxy, else the proxies of the environment.
+func (s Sources) proxies() (*httpclient.Proxies, error) {
 	if s.Proxy != "" {
-		config.HTTPProxy, config.HTTPSProxy = s.Proxy, s.Proxy
+		return httpclient.FixedProxy("sources.proxy", s.Proxy)
 	}
-	choose := config.ProxyFunc()
-	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+	return httpclient.EnvironmentProxies()
+}
+
+// proxyOf is the address of the proxy for a URL, for messages; "" for none.
+func (c *Client) proxyOf(at string) string {
+	u, err := url.Parse(at)
+	if err != nil || c.proxies == nil {
+		return ""
+	}
+	return c.proxies.For(u)
 }
 
 // Repository returns the mirror's repository for an upstream repository, else the same.
@@ -150,14 +152,29 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 		auth = mirrors
 	}
 	c.noteAccess(repo, auth, mirrors)
-	rt, err = transport.NewWithContext(ctx, repo.Registry, auth, shortErrors{httpclient.Registry(c.base, repo.RegistryStr())}, []string{repo.Scope(transport.PullScope)})
+	err = c.answering(ctx, func(ctx context.Context) error {
+		rt, err = transport.NewWithContext(ctx, repo.Registry, auth, shortErrors{httpclient.Registry(c.base, repo.RegistryStr())}, []string{repo.Scope(transport.PullScope)})
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, httpclient.OverHTTPS(err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.repos[repo.Name()] = rt
 	return rt, nil
+}
+
+// answering limits the time of do.
+func (p Patience) answering(ctx context.Context, do func(context.Context) error) error {
+	limit := p.answerTime()
+	limited, cancel := context.WithTimeout(ctx, limit.after)
+	defer cancel()
+	err := do(limited)
+	if err != nil && limited.Err() != nil && ctx.Err() == nil {
+		return limit
+	}
+	return err
 }
 
 // shortErrors truncates the bodies of error answers, because go-containerregistry drops

@@ -6,87 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
-
-	"github.com/google/go-containerregistry/pkg/name"
 
 	"airgap.dev/airgap/internal/httpclient"
 )
-
-// Open reads an upstream URL, rewritten to its mirror, from offset on. It returns the
-// size of the whole file in bytes, -1 if the server does not report it. The reader
-// resumes after a broken connection.
-func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
-	mirror, err := c.mirrored(url)
-	if err != nil {
-		return nil, 0, err
-	}
-	d, err := c.download(ctx, c.loginFor(url), mirror, offset)
-	if err != nil {
-		return nil, 0, err
-	}
-	return d, d.size, nil
-}
-
-// ReadTyped reads an upstream URL of at most limit bytes, and returns the media type
-// from the server.
-func (c *Client) ReadTyped(ctx context.Context, url string, limit int64) (text []byte, mediaType string, err error) {
-	mirror, err := c.mirrored(url)
-	if err != nil {
-		return nil, "", err
-	}
-	body, err := c.download(ctx, c.loginFor(url), mirror, 0)
-	if err != nil {
-		return nil, "", err
-	}
-	defer body.Close()
-	text, err = ReadBody(body, Presentable(url), limit)
-	return text, body.mediaType, err
-}
-
-// ReadBody reads the whole body, of at most limit bytes. Its errors contain name.
-func ReadBody(body io.Reader, name string, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(body, limit+1))
-	if err != nil {
-		return nil, err
-	}
-	if int64(len(text)) > limit {
-		return nil, fmt.Errorf("%s is longer than %d bytes", name, limit)
-	}
-	return text, nil
-}
-
-// mirrored returns the URL of the mirror for an upstream URL, else the same URL.
-func (c *Client) mirrored(url string) (string, error) {
-	mirror, err := c.sources.rewriteURL(url)
-	if err != nil {
-		return "", fmt.Errorf("open %s: %w", Presentable(url), presentableError(err))
-	}
-	return mirror, nil
-}
-
-// OpenBlob reads a blob of a repository from its start.
-func (c *Client) OpenBlob(ctx context.Context, repo name.Repository, digest string) (io.ReadCloser, error) {
-	rt, err := c.transportFor(ctx, repo)
-	if err != nil {
-		return nil, err
-	}
-	url := fmt.Sprintf("%s://%s/v2/%s/blobs/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), digest)
-	return c.download(ctx, &login{client: httpclient.New(rt)}, url, 0)
-}
-
-// Size requests the size of the file at an upstream URL, in bytes.
-func (c *Client) Size(ctx context.Context, url string) (int64, error) {
-	body, size, err := c.Open(ctx, url, 0)
-	if err != nil {
-		return 0, err
-	}
-	body.Close()
-	if size < 0 {
-		return 0, fmt.Errorf("GET %s: the server does not report the size", Presentable(url))
-	}
-	return size, nil
-}
 
 // minProgress is the number of bytes that a connection must transfer to reset the count
 // of failures. Without it, a server that sends a few bytes per connection would keep
@@ -98,29 +22,33 @@ type download struct {
 	ctx context.Context
 	as  *login
 	Patience
-	url string
+	url    string
+	begins *silentError // the time limit for the first byte
+	via    string       // proxy of the URL; "" for none
 
 	mediaType string // Content-Type from the server
 
 	off   int64 // offset of the next byte
-	size  int64 // -1: unknown
+	size  int64 // from the server; -1: unknown
+	want  int64 // the expected size; -1: unknown
 	got   int64 // bytes from this connection
 	fails int   // connections in a row with fewer bytes than minProgress
+	whole bool  // the server does not send the requested ranges
 	body  io.ReadCloser
 	stop  func() // ends the connection
 	alarm *time.Timer
 }
 
-func (c *Client) download(ctx context.Context, as *login, url string, offset int64) (*download, error) {
-	d := &download{ctx: ctx, as: as, Patience: c.Patience, url: url, off: offset, size: -1}
+func (c *Client) download(ctx context.Context, as *login, url string, part Extent, begins *silentError) (*download, error) {
+	d := &download{ctx: ctx, as: as, Patience: c.Patience, url: url, off: part.Offset, size: -1, want: part.Size, begins: begins, via: c.proxyOf(url)}
 	if err := d.retry(ctx, d.connect); err != nil {
 		return nil, err
 	}
 	return d, nil
 }
 
-func (d *download) connect() error {
-	ctx, cancel := context.WithCancelCause(d.ctx)
+func (d *download) connect(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, d.url, nil)
 	if err != nil {
 		cancel(nil)
@@ -129,49 +57,129 @@ func (d *download) connect() error {
 	if d.as.user != "" {
 		request.SetBasicAuth(d.as.user, d.as.password)
 	}
-	if d.off > 0 {
+	if httpclient.IsFresh(ctx) {
+		request.Header.Set("Cache-Control", "no-cache")
+		request.Header.Set("Pragma", "no-cache")
+	}
+	ranged := d.off > 0 && !d.whole
+	if ranged {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-", d.off))
 	}
+	alarm := time.AfterFunc(d.begins.after, func() { cancel(d.begins) })
 	response, err := d.as.client.Do(request) //nolint:bodyclose // Close does, through stop
 	if err != nil {
+		alarm.Stop()
+		err = d.failed(err, context.Cause(ctx))
 		cancel(nil)
-		if err = presentableError(err); handshakeRefused(err) {
-			err = fmt.Errorf("%w; %s", err, loginSettings)
-		}
 		return err
 	}
-	d.got = 0
+	d.got, d.alarm = 0, alarm
 	d.stop = func() { cancel(nil); response.Body.Close() }
-	d.alarm = time.AfterFunc(d.Stall, func() { cancel(errStalled) })
-	d.body = causeReader{ctx, response.Body, func() { d.alarm.Reset(d.Stall) }}
-	if err := d.accept(response); err != nil {
+	alarm.Reset(d.begins.after) // some proxies hold only the content
+	d.body = causeReader{ctx, response.Body, func() { alarm.Reset(d.Stall) }}
+	if err := d.accept(response, ranged); err != nil {
 		d.Close()
 		return err
 	}
 	return nil
 }
 
-// accept reads the size. If the server does not support ranges, it skips to the wanted
-// offset.
-func (d *download) accept(r *http.Response) error {
+// failed returns the error of a request without an answer. cause is why its context ended.
+func (d *download) failed(err, cause error) error {
+	if errors.Is(cause, d.begins) {
+		return fmt.Errorf("GET %s%s: %w", Presentable(d.url), d.through(), d.begins)
+	}
+	if err = presentableError(err); handshakeRefused(err) {
+		err = fmt.Errorf("%w; %s", err, loginSettings)
+	}
+	return err
+}
+
+// through names the proxy of the URL, for a message.
+func (d *download) through() string {
+	if d.via == "" {
+		return ""
+	}
+	return " through the proxy " + d.via
+}
+
+// accept reads the size, and skips to the wanted offset if the server sends more.
+func (d *download) accept(r *http.Response, ranged bool) error {
 	switch {
-	case r.StatusCode == http.StatusOK && d.off == 0:
-		d.size, d.mediaType = r.ContentLength, r.Header.Get("Content-Type")
-		return d.refusePage(r)
 	case r.StatusCode == http.StatusOK:
-		d.size = r.ContentLength
-		_, err := io.CopyN(io.Discard, d.body, d.off)
-		return err
-	case r.StatusCode == http.StatusPartialContent && d.off > 0:
-		var from, to int64
-		if _, err := fmt.Sscanf(r.Header.Get("Content-Range"), "bytes %d-%d/%d", &from, &to, &d.size); err != nil || from != d.off {
-			return fmt.Errorf("GET %s: asked for bytes from %d, got %q", Presentable(d.url), d.off, r.Header.Get("Content-Range"))
+		if d.size >= 0 && r.ContentLength >= 0 && r.ContentLength != d.size {
+			return &changedError{Presentable(d.url), d.size, r.ContentLength}
 		}
-		return nil
+		d.size, d.mediaType = max(d.size, r.ContentLength), r.Header.Get("Content-Type")
+		if err := d.refusePage(r); err != nil {
+			return err
+		}
+		return d.skip(d.off)
+	case r.StatusCode == http.StatusPartialContent && ranged:
+		from, total, err := contentRange(r.Header.Get("Content-Range"))
+		if err != nil || from < 0 || from > d.off || d.isOther(total) {
+			return d.refuseRange(r)
+		}
+		d.size = max(d.size, total)
+		return d.skip(d.off - from)
+	case r.StatusCode == http.StatusRequestedRangeNotSatisfiable && ranged:
+		if _, total, err := contentRange(r.Header.Get("Content-Range")); err == nil && total == d.off && d.size < 0 {
+			d.size, d.body = total, io.NopCloser(strings.NewReader("")) // the connection broke after the last byte
+			return nil
+		}
+		return d.refuseRange(r)
 	default:
-		return &statusError{Presentable(d.url), r.StatusCode}
+		return &statusError{Presentable(d.url), r.StatusCode, d.title()}
 	}
 }
+
+// isOther reports whether a size from the server contradicts an earlier one; -1 is unknown.
+func (d *download) isOther(total int64) bool {
+	return total >= 0 && (d.size >= 0 && total != d.size || total < d.off)
+}
+
+// refuseRange makes the next connection request the whole file.
+func (d *download) refuseRange(r *http.Response) error {
+	d.whole = true
+	return fmt.Errorf("GET %s: asked for bytes from %d, got %d %s and %q", Presentable(d.url), d.off, r.StatusCode, http.StatusText(r.StatusCode), r.Header.Get("Content-Range"))
+}
+
+func (d *download) skip(n int64) error {
+	if _, err := io.CopyN(io.Discard, d.body, n); errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// contentRange reads "bytes 5-9/10", "bytes 5-9/*" and "bytes */10"; unknown numbers are -1.
+func contentRange(header string) (from, total int64, err error) {
+	var to int64
+	if _, err = fmt.Sscanf(header, "bytes */%d", &total); err == nil {
+		return -1, total, nil
+	}
+	if _, err = fmt.Sscanf(header, "bytes %d-%d/%d", &from, &to, &total); err == nil && to >= from && total > to {
+		return from, total, nil
+	}
+	if _, err = fmt.Sscanf(header, "bytes %d-%d/*", &from, &to); err == nil && to >= from && header[len(header)-1] == '*' {
+		return from, -1, nil
+	}
+	return 0, 0, fmt.Errorf("Content-Range %q", header)
+}
+
+// changedError is a file with another size than at the beginning of its download.
+type changedError struct {
+	url      string
+	was, now int64
+}
+
+func (e *changedError) Error() string {
+	return fmt.Sprintf("GET %s: the file changed during the download: it had %d bytes and has %d", e.url, e.was, e.now)
+}
+
+// Wrong reports that the received bytes cannot be used.
+func (e *changedError) Wrong() bool { return true }
 
 func (d *download) Read(p []byte) (int, error) {
 	for {
@@ -190,7 +198,8 @@ func (d *download) Read(p []byte) (int, error) {
 			return 0, io.EOF
 		}
 		if errors.Is(err, io.EOF) {
-			if d.size < 0 {
+			// Without a length from the server, the end of a connection looks like the end of the file.
+			if d.size < 0 && d.off >= d.want {
 				return 0, io.EOF
 			}
 			err = io.ErrUnexpectedEOF
@@ -208,7 +217,7 @@ func (d *download) reconnect(cause error) error {
 	if d.fails >= d.Attempts || d.ctx.Err() != nil || !isPassing(cause) {
 		return cause
 	}
-	if wait(d.ctx, d.Pause<<(d.fails-1)) != nil {
+	if wait(d.ctx, jitter(d.Pause<<(d.fails-1))) != nil {
 		return cause
 	}
 	return d.retry(d.ctx, d.connect)

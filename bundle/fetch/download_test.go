@@ -17,7 +17,7 @@ func TestWholeDownloadNeedsNoConnection(t *testing.T) {
 	const content = "the last bytes"
 	d := &download{
 		ctx: context.Background(), Patience: Patience{Attempts: 3, Stall: time.Minute}, url: "http://192.0.2.1/none",
-		size: int64(len(content)), stop: func() {}, alarm: time.NewTimer(time.Minute),
+		size: int64(len(content)), want: -1, stop: func() {}, alarm: time.NewTimer(time.Minute),
 		body: io.NopCloser(io.MultiReader(iotest.OneByteReader(strings.NewReader(content)), iotest.ErrReader(errStalled))),
 	}
 	defer d.Close()
@@ -39,7 +39,7 @@ func TestSkippingIsNoStall(t *testing.T) {
 	}))
 	defer server.Close()
 	c := &Client{Patience: Patience{Attempts: 1, Stall: 400 * time.Millisecond}}
-	d, err := c.download(t.Context(), &login{client: server.Client()}, server.URL, 60)
+	d, err := c.download(t.Context(), &login{client: server.Client()}, server.URL, Extent{60, -1}, c.contentTime())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -63,7 +63,7 @@ func (c *Client) mirrorOf(upstream string) *login {
 }
 
 func (c *Client) login(l Login) (*login, error) {
-	made := &login{below: strings.TrimSuffix(l.Below, "/") + "/", user: l.Username, client: httpclient.New(c.base)}
+	made := &login{below: lowerHost(strings.TrimSuffix(l.Below, "/") + "/"), user: l.Username, client: httpclient.New(c.base)}
 	if l.ClientCert != "" {
 		key := l.ClientKey
 		if key == "" {
@@ -99,8 +99,9 @@ func (c *Client) loginFor(upstream string) *login {
 	if err != nil || strings.Contains(u.Path, "/../") {
 		return best
 	}
+	asked := lowerHost(upstream)
 	for _, l := range c.logins {
-		if strings.HasPrefix(upstream, l.below) && len(l.below) > len(best.below) {
+		if strings.HasPrefix(asked, l.below) && len(l.below) > len(best.below) {
 			best = l
 		}
 	}
@@ -111,4 +112,17 @@ func (c *Client) loginFor(upstream string) *login {
 		return m
 	}
 	return best
+}
+
+// lowerHost writes the scheme and the host of a URL in lower case.
+func lowerHost(of string) string {
+	scheme, rest, has := strings.Cut(of, "://")
+	if !has {
+		return of
+	}
+	host, path, slash := strings.Cut(rest, "/")
+	if slash {
+		path = "/" + path
+	}
+	return strings.ToLower(scheme+"://"+host) + path
 }

@@ -2,6 +2,7 @@ package fetch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/imagedigest"
 )
 
 // MaxManifest is the largest manifest or index in bytes. airgap's registry serves 4 MiB
@@ -28,18 +30,46 @@ const MaxManifest = 4 << 20
 // ref has one.
 func (c *Client) Manifest(ctx context.Context, ref name.Reference) ([]byte, error) {
 	var raw []byte
-	err := c.retry(ctx, func() error {
-		var err error
-		raw, err = c.getManifest(ctx, ref)
-		return err
+	err := httpclient.Again(ctx, IsWrong, func(ctx context.Context) error {
+		err := c.retry(ctx, func(ctx context.Context) error {
+			var err error
+			raw, err = c.getManifest(ctx, ref)
+			return err
+		})
+		if err != nil {
+			return c.Explain(ctx, ref, err)
+		}
+		if by, fixed := ref.(name.Digest); fixed && digest.FromBytes(raw) != digest.Digest(by.DigestStr()) {
+			return &wrongManifest{ref.Context().RegistryStr(), by.DigestStr(), raw}
+		}
+		return nil
 	})
 	if err != nil {
-		return nil, c.Explain(ctx, ref, err)
-	}
-	if by, fixed := ref.(name.Digest); fixed && digest.FromBytes(raw) != digest.Digest(by.DigestStr()) {
-		return nil, fmt.Errorf("%s returned wrong content for %s: its digest is %s%s", ref.Context().RegistryStr(), by.DigestStr(), digest.FromBytes(raw), PageIn(raw))
+		return nil, err
 	}
 	return raw, nil
+}
+
+// wrongManifest is a manifest with another digest than the requested one.
+type wrongManifest struct {
+	host, digest string
+	raw          []byte
+}
+
+func (e *wrongManifest) Error() string {
+	return fmt.Sprintf("%s returned wrong content for %s: its digest is %s%s", e.host, e.digest, digest.FromBytes(e.raw), PageIn(e.raw))
+}
+
+// Wrong reports that the received bytes cannot be used.
+func (e *wrongManifest) Wrong() bool { return true }
+
+// IsWrong reports whether an error is about received bytes. Another request may get the right ones.
+func IsWrong(err error) bool {
+	wrong, is := errors.AsType[interface {
+		error
+		Wrong() bool
+	}](err)
+	return is && wrong.Wrong()
 }
 
 func (c *Client) getManifest(ctx context.Context, ref name.Reference) ([]byte, error) {
@@ -47,19 +77,28 @@ func (c *Client) getManifest(ctx context.Context, ref name.Reference) ([]byte, e
 	if err != nil {
 		return nil, err
 	}
-	repo := ref.Context()
-	url := fmt.Sprintf("%s://%s/v2/%s/manifests/%s", repo.Scheme(), repo.RegistryStr(), repo.RepositoryStr(), ref.Identifier())
-	ctx, cancel := context.WithTimeoutCause(ctx, manifestTime, errStalled)
+	limited, cancel := context.WithTimeoutCause(ctx, max(manifestTime, c.answerTime().after), errStalled)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	waiting, stop := context.WithCancelCause(limited)
+	defer stop(nil)
+	alarm := time.AfterFunc(c.answerTime().after, func() { stop(c.answerTime()) })
+	defer alarm.Stop()
+	request, err := http.NewRequestWithContext(waiting, http.MethodGet, registryURL(ref.Context(), "manifests", ref.Identifier()), nil)
 	if err != nil {
 		return nil, err
 	}
 	request.Header.Set("Accept", strings.Join(acceptedManifests(), ","))
+	if httpclient.IsFresh(ctx) {
+		request.Header.Set("Cache-Control", "no-cache")
+	}
 	response, err := httpclient.New(rt).Do(request)
+	if silent, is := context.Cause(waiting).(*silentError); is && err != nil { //nolint:errorlint // its own cause
+		return nil, silent
+	}
 	if err != nil {
 		return nil, presentableError(err)
 	}
+	alarm.Stop()
 	defer response.Body.Close()
 	if err := transport.CheckError(response, http.StatusOK); err != nil {
 		return nil, err
@@ -116,16 +155,22 @@ func namedDigest(ref name.Reference, response *http.Response) string {
 // have it.
 func (c *Client) Head(ctx context.Context, ref name.Reference) (string, error) {
 	now := ""
-	err := c.retry(ctx, func() error {
+	err := c.retry(ctx, func(ctx context.Context) error {
 		rt, err := c.transportFor(ctx, ref.Context())
 		if err != nil {
 			return err
 		}
-		found, err := remote.Head(ref, remote.WithContext(ctx), remote.WithTransport(rt))
-		if err == nil {
-			now = found.Digest.String()
+		puller, err := remote.NewPuller(remote.WithTransport(rt))
+		if err != nil {
+			return err
 		}
-		return err
+		return c.answering(ctx, func(ctx context.Context) error {
+			found, err := imagedigest.Now(ctx, puller, ref)
+			if err == nil {
+				now = found.Digest.String()
+			}
+			return err
+		})
 	})
 	if err != nil && !notFound(err) {
 		return "", c.Explain(ctx, ref, err)

@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // pageError is an HTML page or a JSON error in place of the requested file, with a
@@ -17,6 +19,8 @@ type pageError struct {
 	url       string // requested URL
 	from      string // answering host after a redirect; "" without one
 	mediaType string // Content-Type from the server
+	title     string // of the page; "" without one
+	via       string // proxy of the URL; "" for none
 }
 
 func (e *pageError) Error() string {
@@ -27,6 +31,12 @@ func (e *pageError) Error() string {
 	kind := e.mediaType
 	if kind == "" {
 		kind = "no content type"
+	}
+	if e.title != "" {
+		kind += fmt.Sprintf(", with the title %q", e.title)
+	}
+	if e.via != "" {
+		kind += ", through the proxy " + e.via
 	}
 	return fmt.Sprintf("GET %s: a proxy or login page answered%s (%s), not the file: open the URL in a browser on this host to see the page; then allow the URL in the proxy, set another proxy or a mirror in sources, or configure a login", e.url, from, kind)
 }
@@ -41,22 +51,40 @@ const sniffed = 512
 
 // refusePage checks the first bytes of an answer and puts them back.
 func (d *download) refusePage(r *http.Response) error {
-	head := make([]byte, sniffed)
-	n, err := io.ReadFull(d.body, head)
-	if n == 0 {
+	head := d.peek(sniffed)
+	if len(head) == 0 {
 		return nil // the next reader gets the error
 	}
-	head = head[:n]
-	d.body = restored{io.MultiReader(bytes.NewReader(head), failed(d.body, err)), d.body}
 	if !isPage(r.Request.URL.Path, head) && !isPage(asked(d.url).Path, head) {
 		return nil
 	}
-	e := &pageError{url: Presentable(d.url), mediaType: d.mediaType}
+	e := &pageError{url: Presentable(d.url), mediaType: d.mediaType, title: d.title(), via: d.via}
 	if r.Request.URL.Host != asked(d.url).Host {
 		e.from = r.Request.URL.Scheme + "://" + r.Request.URL.Host
 	}
 	return e
 }
+
+// peek returns the first bytes of the body, and puts them back.
+func (d *download) peek(n int) []byte {
+	head := make([]byte, n)
+	n, err := io.ReadFull(d.body, head)
+	if n > 0 {
+		d.body = restored{io.MultiReader(bytes.NewReader(head[:n]), failed(d.body, err)), d.body}
+	}
+	return head[:n]
+}
+
+// title is the title of the page in the body; "" if it is none.
+func (d *download) title() string {
+	if page := d.peek(maxTitle); isHTML(page) {
+		return httpclient.TitleOf(page)
+	}
+	return ""
+}
+
+// maxTitle is the number of bytes in which a title is searched.
+const maxTitle = 64 << 10
 
 func asked(of string) *url.URL {
 	u, err := url.Parse(of)

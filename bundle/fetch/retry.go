@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -20,16 +21,43 @@ import (
 // errStalled cancels a connection that no longer receives bytes.
 var errStalled = errors.New("server stopped sending")
 
+// silentError cancels a request without the beginning of an answer.
+type silentError struct {
+	after   time.Duration
+	setting string
+}
+
+func (e *silentError) Error() string {
+	return fmt.Sprintf("no answer within %s: if a proxy scans files or a mirror loads them first, set a longer sources.timeouts.%s", e.after, e.setting)
+}
+
+// Timeout and Temporary implement net.Error.
+func (e *silentError) Timeout() bool   { return true }
+func (e *silentError) Temporary() bool { return true }
+
 // statusError is an unexpected HTTP status.
 type statusError struct {
 	url    string
 	status int
+	page   string // title of the page in the answer
+}
+
+// short is the status with the title of its page.
+func (e *statusError) short() string {
+	text := fmt.Sprintf("%d %s", e.status, http.StatusText(e.status))
+	if e.page != "" {
+		text += fmt.Sprintf(" with the web page %q", e.page)
+	}
+	return text
 }
 
 func (e *statusError) Error() string {
-	text := fmt.Sprintf("GET %s: %d %s", e.url, e.status, http.StatusText(e.status))
+	text := fmt.Sprintf("GET %s: %s", e.url, e.short())
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
 		text += "; " + loginSettings
+	}
+	if e.status == http.StatusForbidden && e.page != "" {
+		text += "; if the page is from a proxy, ask its operator to allow the URL"
 	}
 	return text
 }
@@ -42,17 +70,39 @@ func (e *statusError) Is(target error) bool {
 	return target == fs.ErrNotExist && (e.status == http.StatusNotFound || e.status == http.StatusGone)
 }
 
-// retry runs do until it succeeds, the error is permanent, or the attempts are used up.
-func (p Patience) retry(ctx context.Context, do func() error) error {
+// retry runs do until it succeeds, the error is permanent, or the attempts are used up. It waits as long as a server
+// demands.
+func (p Patience) retry(ctx context.Context, do func(context.Context) error) error {
 	for attempt := 1; ; attempt++ {
-		err := do()
-		if err == nil || attempt == p.Attempts || ctx.Err() != nil || !isPassing(err) {
+		trying, demand := demanding(ctx)
+		err := do(trying)
+		if err == nil || ctx.Err() != nil || attempt >= min(p.Attempts, tries(err)) || !isPassing(err) {
 			return err
 		}
-		if wait(ctx, p.Pause<<(attempt-1)) != nil {
+		pause, most := time.Duration(demand.pause.Load()), cmp.Or(p.MaxPause, defaultMaxPause)
+		if pause > most {
+			return &demandError{pause, most, err}
+		}
+		if wait(ctx, jitter(max(pause, p.Pause<<(attempt-1)))) != nil {
 			return err
 		}
 	}
+}
+
+// tries limits the attempts of slow failures, and of those that are temporary only for a CDN.
+func tries(err error) int {
+	var silent *silentError
+	var status *statusError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &silent):
+		return 3
+	case errors.As(err, &status) && status.status == http.StatusForbidden:
+		return 2
+	case errors.As(err, &dial) && dial.Op == "dial" && dial.Timeout():
+		return 2
+	}
+	return 1 << 30
 }
 
 func wait(ctx context.Context, d time.Duration) error {
@@ -66,7 +116,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// isPassing reports whether an error is temporary, so that another attempt can succeed.
+// isPassing reports whether an error is temporary, so that another attempt can succeed. A time-out is: only the
+// context of the caller, which retry checks, ends the attempts.
 func isPassing(err error) bool {
 	var answer *transport.Error
 	var status *statusError
@@ -75,25 +126,29 @@ func isPassing(err error) bool {
 	var lookup *net.DNSError
 	var policy *httpclient.RefusedError
 	var realm *httpclient.RealmError
+	var proxy *httpclient.ProxyError
 	var page *pageError
 	var web *webPage
 	var oversized *oversizedError
+	var changed *changedError
 	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &policy), errors.As(err, &realm), errors.As(err, &page), errors.As(err, &web), errors.As(err, &oversized), errors.As(err, &syntax):
+	case errors.As(err, &policy), errors.As(err, &realm), errors.As(err, &page), errors.As(err, &web), errors.As(err, &oversized), errors.As(err, &changed), errors.As(err, &syntax):
 		return false
+	case errors.As(err, &proxy):
+		return proxy.Temporary() && !errors.As(err, &untrusted)
 	case handshakeRefused(err):
 		return false
 	case errors.As(err, &answer):
 		return IsPassingStatus(answer.StatusCode)
 	case errors.As(err, &status):
-		return IsPassingStatus(status.status)
-	case errors.As(err, &untrusted), errors.As(err, &unknown):
+		return IsPassingStatus(status.status) || status.status == http.StatusForbidden
+	case errors.As(err, &untrusted), errors.As(err, &unknown), errors.Is(err, http.ErrSchemeMismatch):
 		return false
 	case errors.As(err, &lookup) && lookup.IsNotFound:
 		return false
 	default:
-		return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errStalled)
+		return !errors.Is(err, context.Canceled)
 	}
 }
 
@@ -106,5 +161,5 @@ func handshakeRefused(err error) bool {
 
 // IsPassingStatus reports whether a status is temporary.
 func IsPassingStatus(code int) bool {
-	return code >= 500 || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
+	return code >= 500 && code != http.StatusNotImplemented || code == http.StatusTooManyRequests || code == http.StatusRequestTimeout
 }

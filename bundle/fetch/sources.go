@@ -8,14 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // Sources is the sources section of airgap.yaml: the connections to upstream registries
 // and servers. The lock keeps the upstream names.
 type Sources struct {
-	Rewrite []Rewrite `yaml:"rewrite" json:"rewrite,omitempty" jsonschema:"description=Corporate mirrors that replace upstream hosts; the longest match wins"`
-	CA      string    `yaml:"ca" json:"ca,omitempty" jsonschema:"description=PEM file with CAs to trust in addition to the system's; for mirrors and TLS-inspecting proxies. Relative paths start at the directory of airgap.yaml"`
-	Proxy   string    `yaml:"proxy" json:"proxy,omitempty" jsonschema:"description=URL of the HTTP proxy. Default: HTTPS_PROXY and NO_PROXY from the environment"`
+	Rewrite  []Rewrite `yaml:"rewrite" json:"rewrite,omitempty" jsonschema:"description=Corporate mirrors that replace upstream hosts; the longest match wins"`
+	CA       string    `yaml:"ca" json:"ca,omitempty" jsonschema:"description=PEM file with CAs to trust in addition to the system's; for mirrors and TLS-inspecting proxies. Relative paths start at the directory of airgap.yaml"`
+	Proxy    string    `yaml:"proxy" json:"proxy,omitempty" jsonschema_description:"URL of the proxy (http, https or socks5) without a login. Default: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY from the environment."`
+	Timeouts Timeouts  `yaml:"timeouts" json:"timeouts,omitzero" jsonschema:"description=Time limits of downloads. airgap tries again after a time-out"`
 }
 
 // Rewrite maps an upstream host, or a path below it, to a mirror. From "*" maps every
@@ -47,6 +49,7 @@ func (s Sources) Validate(at *field.Path) field.ErrorList {
 			all = append(all, field.Invalid(each.Child("to"), r.To, "want HOST[:PORT][/PATH]; add the port if the host name has no dot"))
 		}
 	}
+	all = append(all, s.Timeouts.Validate(at.Child("timeouts"))...)
 	return append(all, s.validateProxy(at.Child("proxy"))...)
 }
 
@@ -54,11 +57,11 @@ func (s Sources) validateProxy(at *field.Path) field.ErrorList {
 	if s.Proxy == "" {
 		return nil
 	}
-	u, err := url.Parse(s.Proxy)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return field.ErrorList{field.Invalid(at, s.Proxy, "want http://HOST:PORT")}
-	}
-	if u.User != nil {
+	u, err := httpclient.ParseProxy(s.Proxy)
+	switch {
+	case err != nil || !strings.Contains(s.Proxy, "://"):
+		return field.ErrorList{field.Invalid(at, "(not shown)", "want http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT")} // it may have a password
+	case u.User != nil:
 		return field.ErrorList{field.Invalid(at, u.Redacted(), "no credentials in airgap.yaml, because the bundle contains this file; set HTTPS_PROXY in the environment")}
 	}
 	return nil
@@ -88,7 +91,14 @@ func (s Sources) rewrite(upstream string) string {
 	if r.From == "*" {
 		return to + "/" + upstream
 	}
-	return to + strings.TrimPrefix(upstream, strings.TrimSuffix(r.From, "/"))
+	return to + upstream[len(strings.TrimSuffix(r.From, "/")):]
+}
+
+// isBelow reports whether upstream's HOST/PATH is from or below it. Upper and lower case are equal in a host.
+func isBelow(upstream, from string) bool {
+	host, path, _ := strings.Cut(upstream, "/")
+	wantHost, want, hasPath := strings.Cut(from, "/")
+	return strings.EqualFold(host, wantHost) && (!hasPath || path == want || strings.HasPrefix(path, want+"/"))
 }
 
 // rule returns the rule for upstream's HOST/PATH: the longest match, "*" only without
@@ -100,7 +110,7 @@ func (s Sources) rule(upstream string) (i int, found bool) {
 		if r.From == "*" && best == "" {
 			best, i = "*", k
 		}
-		if (best == "*" || len(from) > len(best)) && (upstream == from || strings.HasPrefix(upstream, from+"/")) {
+		if (best == "*" || len(from) > len(best)) && isBelow(upstream, from) {
 			best, i = from, k
 		}
 	}

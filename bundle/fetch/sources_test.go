@@ -3,6 +3,7 @@ package fetch
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -21,6 +22,9 @@ func TestRewrite(t *testing.T) {
 		"docker.io/library/nginx":           "mirror.example:8443/all/docker.io/library/nginx",
 		"https://pkgs.k8s.io/core:/v1/rpm/": "https://mirror.example:8443/all/pkgs.k8s.io/core:/v1/rpm/",
 		"http://a.example/b%20c?q=1":        "https://mirror.example:8443/all/a.example/b%20c?q=1",
+		"Registry.K8S.io/pause":             "k8s.example/pause",
+		"https://REGISTRY.k8s.io/coredns/A": "https://dns.example/x/A",
+		"[fd00::1]:5000/team/app":           "mirror.example:8443/all/[fd00::1]:5000/team/app",
 	} {
 		got := s.rewrite(from)
 		if strings.Contains(from, "://") {
@@ -51,7 +55,19 @@ func TestSourcesValidate(t *testing.T) {
 	if len(got) != 7 || strings.Contains(got.ToAggregate().Error(), "secret") {
 		t.Errorf("got %v", got)
 	}
-	good := Sources{Proxy: "http://proxy:3128", Rewrite: []Rewrite{{From: "*", To: "127.0.0.1:5000"}, {From: "registry.k8s.io/x", To: "m.example/a/b"}}}
+	for value, says := range map[string]string{"ftp://me:s3cret@proxy": "want http://HOST:PORT", "http://me:s3cret#@proxy:3128": "want http://HOST:PORT", "proxy:3128": "want http://HOST:PORT"} {
+		if got := (Sources{Proxy: value}).Validate(field.NewPath("sources")).ToAggregate(); got == nil || !strings.Contains(got.Error(), says) || strings.Contains(got.Error(), "s3cret") {
+			t.Errorf("%s: %v", value, got)
+		}
+	}
+	late := Sources{Timeouts: Timeouts{Answer: "soon", Content: "0s", Stall: "25h", RetryAfter: "10m"}}.Validate(field.NewPath("sources"))
+	if len(late) != 3 || !strings.Contains(late.ToAggregate().Error(), "sources.timeouts.stall") {
+		t.Errorf("%v", late)
+	}
+	if p := (Timeouts{Content: "30m"}).patience(); p.Content != 30*time.Minute || p.Answer != defaultAnswer || p.MaxPause != defaultMaxPause {
+		t.Errorf("%+v", p)
+	}
+	good := Sources{Proxy: "http://proxy:3128", Rewrite: []Rewrite{{From: "*", To: "127.0.0.1:5000"}, {From: "registry.k8s.io/x", To: "m.example/a/b"}, {From: "[fd00::1]:5000", To: "[fd00::2]/x"}}}
 	if got := good.Validate(field.NewPath("sources")); len(got) > 0 {
 		t.Errorf("got %v", got)
 	}

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"net"
 	"net/url"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
-// Unreachable is a server that this host cannot connect to.
+// Unreachable is a server, or a proxy, that this host cannot connect to.
 type Unreachable struct {
-	Host  string
+	Host  string // SCHEME://HOST:PORT of a proxy
 	Cause error
 }
 
@@ -17,6 +19,9 @@ type Unreachable struct {
 func UnreachableIn(err error) []Unreachable {
 	switch e := err.(type) { //nolint:errorlint // it walks through the tree
 	case *url.Error:
+		if proxy, is := errors.AsType[*httpclient.ProxyError](e.Err); is {
+			return unreachableBy(proxy, e.URL)
+		}
 		if !failedToConnect(e.Err) {
 			return nil
 		}
@@ -39,6 +44,18 @@ func UnreachableIn(err error) []Unreachable {
 		return UnreachableIn(e)
 	}
 	return nil
+}
+
+// unreachableBy returns the proxy if it fails for all servers, else the server. It returns nil for a proxy that
+// no setting names.
+func unreachableBy(proxy *httpclient.ProxyError, url string) []Unreachable {
+	switch {
+	case proxy.Proxy == "":
+		return nil
+	case proxy.Itself():
+		return []Unreachable{{proxy.Proxy, proxy}}
+	}
+	return []Unreachable{{hostIn(url), proxy}}
 }
 
 // failedToConnect reports whether a name did not resolve, or a connection to the server or its

@@ -12,6 +12,7 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -53,25 +54,41 @@ func (t *tree) config(ctx context.Context, doc *Document) error {
 	return t.keep(len(raw))
 }
 
-func (t *tree) readConfig(ctx context.Context, d ocispec.Descriptor) ([]byte, error) {
-	body, err := t.from.Blob(ctx, d.Digest)
+func (t *tree) readConfig(ctx context.Context, d ocispec.Descriptor) (raw []byte, err error) {
+	err = httpclient.Again(ctx, fetch.IsWrong, func(ctx context.Context) error {
+		body, err := t.from.Blob(ctx, d.Digest)
+		if err != nil {
+			return err
+		}
+		defer body.Close()
+		raw, err = io.ReadAll(io.LimitReader(body, d.Size+1))
+		switch {
+		case err != nil:
+			return err
+		case int64(len(raw)) > d.Size:
+			return wrongConfig("%s has more than the %d bytes in its manifest%s", d.Digest, d.Size, fetch.PageIn(raw))
+		case int64(len(raw)) < d.Size:
+			return wrongConfig("%s has %d bytes, but %d in its manifest%s", d.Digest, len(raw), d.Size, fetch.PageIn(raw))
+		case digest.FromBytes(raw) != d.Digest:
+			return wrongConfig("the content of %s has the digest %s%s", d.Digest, digest.FromBytes(raw), fetch.PageIn(raw))
+		}
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
-	raw, err := io.ReadAll(io.LimitReader(body, d.Size+1))
-	switch {
-	case err != nil:
-		return nil, err
-	case int64(len(raw)) > d.Size:
-		return nil, fmt.Errorf("%s has more than the %d bytes in its manifest%s", d.Digest, d.Size, fetch.PageIn(raw))
-	case int64(len(raw)) < d.Size:
-		return nil, fmt.Errorf("%s has %d bytes, but %d in its manifest%s", d.Digest, len(raw), d.Size, fetch.PageIn(raw))
-	case digest.FromBytes(raw) != d.Digest:
-		return nil, fmt.Errorf("the content of %s has the digest %s%s", d.Digest, digest.FromBytes(raw), fetch.PageIn(raw))
-	}
 	return raw, nil
 }
+
+// configError is a configuration with other bytes than its digest's.
+type configError struct{ text string }
+
+func wrongConfig(format string, args ...any) error { return &configError{fmt.Sprintf(format, args...)} }
+
+func (e *configError) Error() string { return e.text }
+
+// Wrong is for fetch.IsWrong.
+func (e *configError) Wrong() bool { return true }
 
 // check refuses an image that containerd fetches but cannot run. It also adds the
 // remarks.

@@ -3,6 +3,7 @@ package push
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -68,6 +69,9 @@ func explain(err error) error {
 	var answer *transport.Error
 	if errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden) {
 		return advice.Add(err, "pass --user NAME, or run podman login first; the user needs permission to push to the project, and some registries require that you create the project first")
+	}
+	if untrusted, is := errors.AsType[*tls.CertificateVerificationError](err); is && len(untrusted.UnverifiedCertificates) > 0 {
+		return advice.Add(err, "pass the CA that issued the certificate with --ca FILE, or set registry.existing.ca; the issuer is %q", untrusted.UnverifiedCertificates[0].Issuer.String())
 	}
 	return err
 }

@@ -28,6 +28,16 @@ const (
 // errTooLarge reports that data exceeds a limit.
 var errTooLarge = errors.New("it is larger than allowed")
 
+// wrongError is content that cannot be used, such as a damaged copy in a cache. Another request may get the right one.
+type wrongError struct{ error }
+
+func (e *wrongError) Unwrap() error { return e.error }
+
+func isWrong(err error) bool {
+	_, is := errors.AsType[*wrongError](err)
+	return is
+}
+
 // fetchAll reads at most limit bytes of url.
 func fetchAll(ctx context.Context, f Fetcher, url string, limit int64) ([]byte, error) {
 	body, size, err := f.Open(ctx, url, 0)

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 const (
@@ -100,9 +102,11 @@ func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os str
 	var errs []error
 	for i := range bases {
 		s.bases = slices.Concat(bases[i:], bases[:i])
-		if err := s.readRepomd(ctx, sums); err == nil {
+		err := httpclient.Again(ctx, isWrong, func(ctx context.Context) error { return s.readRepomd(ctx, sums) })
+		if err == nil {
 			return s, nil
-		} else if errs = append(errs, err); ctx.Err() != nil {
+		}
+		if errs = append(errs, err); ctx.Err() != nil {
 			break
 		}
 	}
@@ -116,13 +120,13 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 		return err
 	}
 	if err := anyOf(sums, data); err != nil {
-		return fmt.Errorf("verify %s with the metalink: %w", s.url("repodata/repomd.xml"), err)
+		return &wrongError{fmt.Errorf("verify %s with the metalink: %w", s.url("repodata/repomd.xml"), err)}
 	}
 	if s.SignedMetadata, err = s.checkRepomd(ctx, data); err != nil {
 		return err
 	}
 	if s.md, err = parseRepomd(data); err != nil {
-		return err
+		return &wrongError{err}
 	}
 	s.Timestamp = s.md.timestamp()
 	return s.checkAge()
@@ -165,11 +169,11 @@ func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 		return false, err
 	}
 	if signatureTime(signature).IsZero() { // an error page, or an empty file
-		return false, fmt.Errorf("read %s: it is not an OpenPGP signature: ask the operator of this mirror", s.url("repodata/repomd.xml.asc"))
+		return false, &wrongError{fmt.Errorf("read %s: it is not an OpenPGP signature: ask the operator of this mirror", s.url("repodata/repomd.xml.asc"))}
 	}
 	if err := s.keys.check(bytes.NewReader(data), signature); err != nil {
-		return false, fmt.Errorf("verify %s: its signature is not from a configured key (%s): %w",
-			s.url("repodata/repomd.xml"), strings.Join(s.keys.Fingerprints(), ", "), err)
+		return false, &wrongError{fmt.Errorf("verify %s: its signature is not from a configured key (%s): %w",
+			s.url("repodata/repomd.xml"), strings.Join(s.keys.Fingerprints(), ", "), err)}
 	}
 	return true, nil
 }
@@ -190,12 +194,19 @@ func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 	}
 	var errs []error
 	for _, base := range s.bases {
-		data, err := fetchAll(ctx, s.fetch, below(base, d.Location.Href), limit)
-		if err == nil {
-			if err = d.Checksum.check(data); err == nil {
-				return metadata{name: d.Location.Href, data: data}, nil
+		var data []byte
+		err := httpclient.Again(ctx, isWrong, func(ctx context.Context) error {
+			var err error
+			if data, err = fetchAll(ctx, s.fetch, below(base, d.Location.Href), limit); err != nil {
+				return err
 			}
-			err = fmt.Errorf("verify %s: %w", below(base, d.Location.Href), err)
+			if err := d.Checksum.check(data); err != nil {
+				return &wrongError{fmt.Errorf("verify %s: %w", below(base, d.Location.Href), err)}
+			}
+			return nil
+		})
+		if err == nil {
+			return metadata{name: d.Location.Href, data: data}, nil
 		}
 		if errs = append(errs, err); ctx.Err() != nil {
 			break

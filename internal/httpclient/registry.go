@@ -1,9 +1,11 @@
 package httpclient
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -86,4 +88,13 @@ func hostname(host string) string {
 		return name
 	}
 	return strings.Trim(host, "[]")
+}
+
+// OverHTTPS drops the second error for a registry with a private address: the library tries http after https, and
+// airgap refuses that.
+func OverHTTPS(err error) error {
+	if failed, is := errors.AsType[*url.Error](err); is && strings.HasPrefix(failed.URL, "https:") && !strings.Contains(failed.Error(), err.Error()) {
+		return failed
+	}
+	return err
 }

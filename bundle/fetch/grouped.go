@@ -1,23 +1,24 @@
-package bundle
+package fetch
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
-	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/ui"
 )
 
-// groupUnreachable replaces all failed connections in err by one error that names each server
+// GroupUnreachable replaces all failed connections in err by one error that names each server or proxy
 // once, because one missing proxy setting can fail every image. Other errors stay.
-func groupUnreachable(err error) error {
+func GroupUnreachable(err error) error {
 	var others []error
 	var hosts []string
 	causes := map[string]error{}
 	for _, one := range joined(err) {
-		unreachable := fetch.UnreachableIn(one)
+		unreachable := UnreachableIn(one)
 		if unreachable == nil {
 			others = append(others, one)
 		}
@@ -31,11 +32,18 @@ func groupUnreachable(err error) error {
 		return err
 	}
 	lines := []string{"connect to " + ui.Count(len(hosts), "server") + ":"}
+	var hints []string
 	for _, host := range hosts {
 		lines = append(lines, fmt.Sprintf("  %s: %v", host, causes[host]))
+		hint := "check DNS and the firewall for these servers; behind a proxy, set sources.proxy of airgap.yaml or HTTPS_PROXY; for a mirror, set sources.rewrite"
+		if proxy, is := errors.AsType[*httpclient.ProxyError](causes[host]); is {
+			hint = proxy.Hint()
+		}
+		if !slices.Contains(hints, hint) {
+			hints = append(hints, hint)
+		}
 	}
-	unreachable := advice.Add(errors.New(strings.Join(lines, "\n")),
-		"check DNS and the firewall for these servers; behind a proxy, set sources.proxy of airgap.yaml or HTTPS_PROXY; for a mirror, set sources.rewrite")
+	unreachable := advice.Replace(errors.New(strings.Join(lines, "\n")), "%s", strings.Join(hints, "\n"))
 	return errors.Join(append([]error{unreachable}, others...)...)
 }
 
