@@ -13,7 +13,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // work is the permission to write into a directory, and its unfinished parts.
@@ -23,6 +25,7 @@ type work struct {
 	resumed bool // an earlier run with the same lock started it
 	mark    *os.File
 	target  *target
+	noLocks *host.NoLocksError // nil: the mark is locked
 }
 
 // enter checks the contents of dir, marks it as unfinished, and opens its parts. It
@@ -86,8 +89,8 @@ func (w *work) takeMark() error {
 		return err
 	}
 	w.mark = mark
-	if err := unix.Flock(int(mark.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("another airgap process is writing to this directory: %w", err)
+	if err := w.lock(host.TryLock(mark, unix.LOCK_EX)); err != nil {
+		return err
 	}
 	text, err := io.ReadAll(io.LimitReader(mark, MaxIndex))
 	if err != nil {
@@ -102,6 +105,26 @@ func (w *work) takeMark() error {
 	}
 	w.resumed = true
 	return nil
+}
+
+// lock judges the result of locking the mark. A file system without locks is no reason to refuse
+// the directory; the caller warns.
+func (w *work) lock(err error) error {
+	if none, is := errors.AsType[*host.NoLocksError](err); is {
+		w.noLocks = none
+		return nil
+	}
+	if errors.Is(err, host.ErrLocked) {
+		return advice.Add(errors.New("another airgap process is writing to this directory"), "wait for it; fuser -v %s shows it", filepath.Join(w.dir, partialName))
+	}
+	return err
+}
+
+// warn says that two runs can damage the bundle.
+func (w *work) warn(progress ui.Progress) {
+	if w.noLocks != nil {
+		progress.Say("warning: %v; do not run a second airgap bundle for %s at the same time", w.noLocks, w.dir)
+	}
 }
 
 func (w *work) writeMark() error {
