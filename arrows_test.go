@@ -20,22 +20,23 @@ var allowed = map[string][]string{
 	"bundle/operators": {"bundle/workload"},
 	"bundle/plan": {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config",
 		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight", "preflight/facts"},
-	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
-	"bundle/chart":     {"bundle/workload"},
-	"bundle/delta":     {"bundle", "cluster/site", "registry/trust"},
-	"bundle/fetch":     {"bundle/rpm"}, // the type of a login
-	"bundle/image":     {"bundle/fetch"},
-	"bundle/inspect":   {"bundle", "cluster/site"},
-	"bundle/matrix":    {"gpu", "internal/config", "kubeadm/release", "preflight"},
-	"bundle/push":      {"bundle", "cluster/site", "internal/config", "registry"},
-	"bundle/program":   {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "kubeadm/jointoken", "registry", "upkeep", "verify/nodereport"},
-	"bundle/rpm":       {},
-	"bundle/survey":    {"bundle/plan", "gpu", "preflight/facts"},
-	"bundle/workload":  {},
-	"registry":         {"bundle", "registry/trust"},
-	"registry/trust":   {"bundle"}, // a receipt lists bundles
-	"preflight":        {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
-	"preflight/replay": {},
+	"bundle/build":        {"bundle", "bundle/delta", "bundle/destinations", "bundle/fetch", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
+	"bundle/chart":        {"bundle/workload"},
+	"bundle/delta":        {"bundle", "cluster/site", "registry/trust"},
+	"bundle/fetch":        {"bundle/rpm"}, // the type of a login
+	"bundle/destinations": {"bundle", "bundle/fetch"},
+	"bundle/image":        {"bundle/fetch"},
+	"bundle/inspect":      {"bundle", "cluster/site"},
+	"bundle/matrix":       {"gpu", "internal/config", "kubeadm/release", "preflight"},
+	"bundle/push":         {"bundle", "cluster/site", "internal/config", "registry"},
+	"bundle/program":      {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "kubeadm/jointoken", "registry", "upkeep", "verify/nodereport"},
+	"bundle/rpm":          {},
+	"bundle/survey":       {"bundle/plan", "gpu", "preflight/facts"},
+	"bundle/workload":     {},
+	"registry":            {"bundle", "registry/trust"},
+	"registry/trust":      {"bundle"}, // a receipt lists bundles
+	"preflight":           {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
+	"preflight/replay":    {},
 
 	"preflight/agents":       {},
 	"preflight/auditrules":   {},
@@ -134,6 +135,7 @@ var allowed = map[string][]string{
 	"internal/host":       {},
 	"internal/httpclient": {},
 	"internal/listen":     {},
+	"internal/loginfile":  {},
 	"internal/nevra":      {},
 	"internal/nextboot":   {"internal/host", "internal/nevra"},
 	"internal/outlier":    {"internal/hostrange", "internal/ui"},
@@ -157,7 +159,7 @@ var allowed = map[string][]string{
 	"internal/stop":       {},
 }
 
-var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/listen", "internal/nevra",
+var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/listen", "internal/loginfile", "internal/nevra",
 	"internal/nextboot", "internal/outlier", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.

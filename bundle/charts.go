@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle/chart"
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/reference"
 )
 
@@ -37,6 +37,10 @@ type fetchedChart struct {
 func (up upstream) fetchChart(ctx context.Context, need AddonNeed, r Request) (fetchedChart, error) {
 	want := *need.Chart
 	locked := r.Locked.chart(need)
+	ctx = httpclient.For(ctx, "chart "+want.Name+" of "+need.Name)
+	if locked != nil {
+		ctx = httpclient.Checked(ctx)
+	}
 	var f fetchedChart
 	var err error
 	switch {
@@ -78,17 +82,6 @@ func readChart(dir, path string) ([]byte, error) {
 	return readFile(dir, path, chart.MaxArchive)
 }
 
-// chartIndex has the fields of a repository's index.yaml that airgap reads.
-type chartIndex struct {
-	Entries map[string][]chartEntry `json:"entries"`
-}
-
-type chartEntry struct {
-	Version string   `json:"version"`
-	Digest  string   `json:"digest"` // SHA-256 of the archive in hex, with or without sha256:
-	URLs    []string `json:"urls"`
-}
-
 func (up upstream) chartOfRepository(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {
 	want := *need.Chart
 	base := strings.TrimSuffix(want.Repository, "/") + "/"
@@ -96,32 +89,35 @@ func (up upstream) chartOfRepository(ctx context.Context, need AddonNeed, locked
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	entry, err := index.find(want)
+	entry, err := index.Find(want.Name, want.Version)
 	if err != nil {
 		return fetchedChart{}, err
 	}
-	at, err := entry.url(base)
+	at, err := entry.URL(base)
 	if err != nil {
 		return fetchedChart{}, err
 	}
 	if ref, is := strings.CutPrefix(at, "oci://"); is {
 		return up.chartOfIndex(ctx, need, locked, entry, ref)
 	}
-	archive, mediaType, err := up.ReadTyped(ctx, at, chart.MaxArchive)
+	if entry.Sum() != "" {
+		ctx = httpclient.Checked(ctx)
+	}
+	archive, mediaType, err := up.ReadTyped(fetch.WithLoginOf(ctx, base), at, chart.MaxArchive)
 	if err != nil {
 		return fetchedChart{}, err
 	}
 	if bytes.HasPrefix(bytes.TrimSpace(archive), []byte("{")) {
 		return fetchedChart{}, fetch.UnexpectedPage(at, mediaType)
 	}
-	if sum := entry.sum(); sum != "" && sum != sha256Hex(archive) {
+	if sum := entry.Sum(); sum != "" && sum != sha256Hex(archive) {
 		return fetchedChart{}, fmt.Errorf("%s: SHA-256 is %s, but %s in the index of the repository", fetch.Presentable(at), sha256Hex(archive), sum)
 	}
 	return fetchedChart{archive: archive, indexed: entry.Digest != ""}, nil
 }
 
-func (up upstream) chartIndex(ctx context.Context, at string) (chartIndex, error) {
-	var index chartIndex
+func (up upstream) chartIndex(ctx context.Context, at string) (chart.Index, error) {
+	var index chart.Index
 	text, mediaType, err := up.ReadTyped(ctx, at, maxChartIndex)
 	if err != nil {
 		return index, err
@@ -141,7 +137,7 @@ func (up upstream) chartIndex(ctx context.Context, at string) (chartIndex, error
 // chartOfIndex reads a chart that the index of a repository stores in a registry, as
 // Bitnami's index does. The index has the SHA-256 of the archive, or the digest of its
 // manifest.
-func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chartEntry, ref string) (fetchedChart, error) {
+func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chart.Entry, ref string) (fetchedChart, error) {
 	tagged, err := taggedChart(ref, entry.Version)
 	if err != nil {
 		return fetchedChart{}, fmt.Errorf("read the registry reference in the index of the repository: %w", err)
@@ -154,7 +150,7 @@ func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Cha
 	if err != nil {
 		return f, fmt.Errorf("oci://%s from the index of the repository: %w", ref, err)
 	}
-	if sum := entry.sum(); sum != "" && sum != sha256Hex(f.archive) && "sha256:"+sum != f.digest {
+	if sum := entry.Sum(); sum != "" && sum != sha256Hex(f.archive) && "sha256:"+sum != f.digest {
 		return f, fmt.Errorf("oci://%s: SHA-256 is %s, but %s in the index of the repository", ref, sha256Hex(f.archive), sum)
 	}
 	f.indexed = entry.Digest != ""
@@ -173,49 +169,6 @@ func taggedChart(ref, version string) (reference.Reference, error) {
 	}
 	return parseName(ref)
 }
-
-func (x chartIndex) find(want ChartNeed) (chartEntry, error) {
-	entries, known := x.Entries[want.Name]
-	if !known {
-		return chartEntry{}, errors.New("the repository has no chart with this name")
-	}
-	var versions []string
-	for _, e := range entries {
-		if sameVersion(e.Version, want.Version) {
-			return e, nil
-		}
-		versions = append(versions, e.Version)
-	}
-	if len(versions) > 5 {
-		versions = append(versions[:5], "…")
-	}
-	return chartEntry{}, fmt.Errorf("the repository does not have this version; it has %s", strings.Join(versions, ", "))
-}
-
-// sameVersion treats v1.2.3 and 1.2.3 as equal, because charts use both forms.
-func sameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
-
-// url is the URL of the archive from the index, usually relative to the index.
-func (e chartEntry) url(base string) (string, error) {
-	if len(e.URLs) == 0 {
-		return "", errors.New("the index of the repository has no URL for the chart")
-	}
-	above, err := url.Parse(base)
-	if err != nil {
-		return "", err
-	}
-	at, err := above.Parse(e.URLs[0])
-	if err != nil || at.Scheme != "https" && at.Scheme != "oci" {
-		return "", fmt.Errorf("the index of the repository has URL %s: only https and oci are supported", fetch.Presentable(e.URLs[0]))
-	}
-	if at.Scheme == "oci" && (at.User != nil || at.RawQuery != "") {
-		return "", fmt.Errorf("the index of the repository has URL %s: oci:// allows only HOST/PATH and a tag or a digest", fetch.Presentable(e.URLs[0]))
-	}
-	return at.String(), nil
-}
-
-// sum is the digest from the index in hex; "" without one.
-func (e chartEntry) sum() string { return strings.TrimPrefix(e.Digest, "sha256:") }
 
 // chartByName reads a chart from an oci:// repository.
 func (up upstream) chartByName(ctx context.Context, need AddonNeed, locked *Chart) (fetchedChart, error) {

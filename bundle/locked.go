@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
+	"airgap.dev/airgap/bundle/chart"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/reference"
 )
@@ -94,7 +95,7 @@ func (l *Locked) chart(need AddonNeed) *Chart {
 		return nil
 	}
 	for _, a := range l.Lock.applied() {
-		if a.Name == need.Name && a.Chart != nil && a.Chart.Repository == want.Repository && a.Chart.Name == want.Name && sameVersion(a.Chart.Version, want.Version) {
+		if a.Name == need.Name && a.Chart != nil && a.Chart.Repository == want.Repository && a.Chart.Name == want.Name && chart.SameVersion(a.Chart.Version, want.Version) {
 			return a.Chart
 		}
 	}

@@ -89,7 +89,9 @@ func (w *work) takeMark() error {
 		return err
 	}
 	w.mark = mark
-	if err := w.lock(host.TryLock(mark, unix.LOCK_EX)); err != nil {
+	if err := host.TryLock(mark, unix.LOCK_EX); errors.Is(err, host.ErrLocked) {
+		return advice.Add(errors.New("another airgap process is writing to this directory"), "wait for it; fuser -v %s shows it", mark.Name())
+	} else if err != nil && !errors.As(err, &w.noLocks) {
 		return err
 	}
 	text, err := io.ReadAll(io.LimitReader(mark, MaxIndex))
@@ -107,20 +109,7 @@ func (w *work) takeMark() error {
 	return nil
 }
 
-// lock judges the result of locking the mark. A file system without locks is no reason to refuse
-// the directory; the caller warns.
-func (w *work) lock(err error) error {
-	if none, is := errors.AsType[*host.NoLocksError](err); is {
-		w.noLocks = none
-		return nil
-	}
-	if errors.Is(err, host.ErrLocked) {
-		return advice.Add(errors.New("another airgap process is writing to this directory"), "wait for it; fuser -v %s shows it", filepath.Join(w.dir, partialName))
-	}
-	return err
-}
-
-// warn says that two runs can damage the bundle.
+// warn reports a file system without locks, which is no reason to refuse the directory.
 func (w *work) warn(progress ui.Progress) {
 	if w.noLocks != nil {
 		progress.Say("warning: %v; do not run a second airgap bundle for %s at the same time", w.noLocks, w.dir)

@@ -17,6 +17,9 @@ import (
 // size of the whole file in bytes, -1 if the server does not report it. The reader
 // resumes after a broken connection.
 func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
+	if path, is := localPath(url); is {
+		return openLocal(path, offset)
+	}
 	mirror, err := c.mirrored(url)
 	if err != nil {
 		return nil, 0, err
@@ -35,7 +38,7 @@ func (c *Client) ReadTyped(ctx context.Context, url string, limit int64) (text [
 	if err != nil {
 		return nil, "", err
 	}
-	body, err := c.download(ctx, c.loginFor(url), mirror, 0)
+	body, err := c.download(ctx, c.loginIn(ctx, url), mirror, 0)
 	if err != nil {
 		return nil, "", err
 	}
