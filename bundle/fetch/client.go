@@ -74,7 +74,7 @@ func NewClient(s Sources) (*Client, error) {
 
 // transport presents the certificates to servers that request one.
 func (c *Client) transport(certificates ...tls.Certificate) http.RoundTripper {
-	return httpclient.Guard(c.watched(&http.Transport{
+	return httpclient.GuardWith(&http.Transport{
 		Proxy:       c.sources.proxyFunc(),
 		DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		// HTTP/1.1 on purpose: one connection per blob is faster than streams that share a flow
@@ -85,7 +85,7 @@ func (c *Client) transport(certificates ...tls.Certificate) http.RoundTripper {
 		IdleConnTimeout:       time.Minute,
 		MaxIdleConnsPerHost:   16,
 		DisableCompression:    true, // the hash is of the bytes that upstream published
-	}))
+	}, c.watched)
 }
 
 // roots returns the CA pool; nil, the system's pool, if the section names no CA.

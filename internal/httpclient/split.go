@@ -2,6 +2,11 @@ package httpclient
 
 import "net/http"
 
+// GuardWith is Guard for a transport that wrap adds something to. The policy comes first.
+func GuardWith(t *http.Transport, wrap func(*http.Transport) http.RoundTripper) http.RoundTripper {
+	return Guard(wrap(t))
+}
+
 // Split sends requests to the origin that a client addresses through home, which identifies itself in the
 // connection, for example with a client certificate. Requests after a redirect to another origin go
 // through away, without that identity, also back at the first origin.
