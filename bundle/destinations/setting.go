@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/reference"
 )
 
 // settingOf names the setting that replaces the host of a request by a mirror. It is the setting of the
@@ -13,8 +14,9 @@ import (
 func settingOf(a fetch.Asked) string {
 	rewrite := func(host string) string { return "sources.rewrite with from: " + host }
 	if image, is := strings.CutPrefix(a.Purpose, "image "); is {
-		host, _, _ := strings.Cut(image, "/")
-		return rewrite(host)
+		if named, err := reference.Parse(image); err == nil {
+			return rewrite(named.Host)
+		}
 	}
 	first := a.URL
 	if a.From != nil {
