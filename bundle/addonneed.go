@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/bundle/rpm"
 )
 
 // AddonNeed is one item of the addons section of airgap.yaml: objects to include with
@@ -26,10 +27,11 @@ type AddonNeed struct {
 
 // ChartNeed is the source of a chart: a repository with name and version, or a path.
 type ChartNeed struct {
-	Repository string `yaml:"repository" json:"repository,omitempty" jsonschema:"description=https URL of a chart repository (its index may contain oci:// URLs) or oci://HOST/PATH without the chart's name,example=https://grafana.github.io/helm-charts"`
-	Name       string `yaml:"name" json:"name,omitempty" jsonschema:"description=Name of the chart in its repository"`
-	Version    string `yaml:"version" json:"version,omitempty" jsonschema:"description=Exact version of the chart"`
-	Path       string `yaml:"path" json:"path,omitempty" jsonschema:"description=Directory or archive (.tgz) with the chart; replaces repository"`
+	Repository string    `yaml:"repository" json:"repository,omitempty" jsonschema:"description=https URL of a chart repository (its index may contain oci:// URLs) or oci://HOST/PATH without the chart's name,example=https://grafana.github.io/helm-charts"`
+	Name       string    `yaml:"name" json:"name,omitempty" jsonschema:"description=Name of the chart in its repository"`
+	Version    string    `yaml:"version" json:"version,omitempty" jsonschema:"description=Exact version of the chart"`
+	Path       string    `yaml:"path" json:"path,omitempty" jsonschema:"description=Directory or archive (.tgz) with the chart; replaces repository"`
+	Login      rpm.Login `yaml:"login" json:"login,omitzero" jsonschema:"description=Login at the repository of the chart. For oci:// a user name and password; it counts if the login files of podman and docker have none"`
 }
 
 // Values are the values of a chart: a file, or inline text in airgap.yaml.
@@ -119,6 +121,9 @@ func (a AddonNeed) validate(at *field.Path) field.ErrorList {
 
 func (c ChartNeed) validate(at *field.Path) field.ErrorList {
 	if c.Path != "" {
+		if c.Login != (rpm.Login{}) {
+			return field.ErrorList{field.Forbidden(at.Child("login"), "a chart with path has no login")}
+		}
 		if c.Repository != "" || c.Name != "" || c.Version != "" {
 			return field.ErrorList{field.Invalid(at, c.Path, "set path, or repository, name and version")}
 		}
@@ -128,6 +133,7 @@ func (c ChartNeed) validate(at *field.Path) field.ErrorList {
 	if u, err := url.Parse(c.Repository); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "oci" {
 		all = append(all, field.Invalid(at.Child("repository"), fetch.Presentable(c.Repository), "want https://HOST/PATH or oci://HOST/PATH, or set path instead"))
 	}
+	all = append(all, c.Login.ValidateChart(c.Repository, at.Child("login"))...)
 	if strings.Trim(c.Name, "abcdefghijklmnopqrstuvwxyz0123456789-._") != "" || c.Name == "" {
 		all = append(all, field.Invalid(at.Child("name"), c.Name, "want the chart's name in the repository: lower-case letters, digits, dashes"))
 	}

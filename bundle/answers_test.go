@@ -51,7 +51,7 @@ func TestAnswersAreExplained(t *testing.T) {
 		{"no login at all", answer(401, "application/json", `{"errors":[{"code":"UNAUTHORIZED","message":"authentication required"}]}`, ""), false,
 			[]string{"requires a login", "podman login "}},
 		{"an expired login, or one without permission", answer(403, "application/json", denied, ""), true,
-			[]string{"refuses the login from podman or docker on this host: the login has expired", "log in again with podman login "}},
+			[]string{"config.json: the login has expired", "log in again with podman login "}},
 		{"too many pulls", answer(429, "application/json", `{"errors":[{"code":"TOOMANYREQUESTS","message":"You have reached your pull rate limit."}]}`, ""), false,
 			[]string{"limits the pulls of this host", "TOOMANYREQUESTS: You have reached your pull rate limit.", "wait", "podman login "}},
 		{"no such repository", answer(404, "application/json", `{"errors":[{"code":"NAME_UNKNOWN","message":"repository name not known"}]}`, ""), false,

@@ -36,6 +36,10 @@ type fetchedChart struct {
 func (up upstream) fetchChart(ctx context.Context, need AddonNeed, r Request) (fetchedChart, error) {
 	want := *need.Chart
 	locked := r.Locked.chart(need)
+	ctx = httpclient.For(ctx, "chart "+want.Name+" of "+need.Name)
+	if locked != nil {
+		ctx = httpclient.Checked(ctx)
+	}
 	var f fetchedChart
 	var err error
 	switch {
@@ -95,8 +99,11 @@ func (up upstream) chartOfRepository(ctx context.Context, need AddonNeed, locked
 	if ref, is := strings.CutPrefix(at, "oci://"); is {
 		return up.chartOfIndex(ctx, need, locked, entry, ref)
 	}
+	if entry.Sum() != "" {
+		ctx = httpclient.Checked(ctx)
+	}
 	var archive []byte
-	err = httpclient.Again(ctx, fetch.IsWrong, func(ctx context.Context) error {
+	err = httpclient.Again(fetch.WithLoginOf(ctx, base), fetch.IsWrong, func(ctx context.Context) error {
 		var mediaType string
 		if archive, mediaType, err = up.ReadTyped(ctx, at, chart.MaxArchive); err != nil {
 			return err
@@ -130,7 +137,7 @@ func (up upstream) chartIndex(ctx context.Context, at string) (chart.Index, erro
 // chartOfIndex reads a chart that the index of a repository stores in a registry, as
 // Bitnami's index does. The index has the SHA-256 of the archive, or the digest of its
 // manifest.
-func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chart.IndexEntry, ref string) (fetchedChart, error) {
+func (up upstream) chartOfIndex(ctx context.Context, need AddonNeed, locked *Chart, entry chart.Entry, ref string) (fetchedChart, error) {
 	tagged, err := taggedChart(ref, entry.Version)
 	if err != nil {
 		return fetchedChart{}, fmt.Errorf("read the registry reference in the index of the repository: %w", err)

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/bundle/chart"
 	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/workload"
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // ingredients are the inputs of an add-on after they were read and checked.
@@ -105,7 +106,7 @@ func (up upstream) readManifest(ctx context.Context, r Request, from, addon stri
 	var text []byte
 	var mediaType string
 	if isURL(from) {
-		text, mediaType, err = up.ReadTyped(ctx, from, workload.MaxFile)
+		text, mediaType, err = up.ReadTyped(purposeOfManifest(ctx, r, from, addon), from, workload.MaxFile)
 	} else {
 		text, err = readFile(r.Dir, from, workload.MaxFile)
 	}
@@ -125,6 +126,18 @@ func (up upstream) readManifest(ctx context.Context, r Request, from, addon stri
 		err = fmt.Errorf("%s contains no Kubernetes objects", fetch.Presentable(from))
 	}
 	return m, err
+}
+
+// purposeOfManifest marks the request for a file of objects, which has a digest in the lock after the first
+// plan.
+func purposeOfManifest(ctx context.Context, r Request, from, addon string) context.Context {
+	if r.Locked.source(fetch.Presentable(from), addon) != "" {
+		ctx = httpclient.Checked(ctx)
+	}
+	if addon == "" {
+		return httpclient.For(ctx, "images.manifests")
+	}
+	return httpclient.For(ctx, "manifests of "+addon)
 }
 
 func orName(name, url string) string {

@@ -41,7 +41,7 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 	for _, s := range closure.Repositories {
 		p.Lock.Repositories = append(p.Lock.Repositories, Repository{s.Name, s.Keys(), s.SignedMetadata, s.Location(), s.Timestamp})
 		if !s.SignedMetadata && s.Signed != rpm.SignedOptional {
-			p.Notices = append(p.Notices, fmt.Sprintf("repository %s: the metadata is not signed (no repomd.xml.asc), but the packages are signed", s.Name))
+			p.Notices = append(p.Notices, fmt.Sprintf("repository %s: the metadata is not signed (%s), but the packages are signed", s.Name, s.Unsigned))
 		}
 	}
 	if len(closure.Without) > 0 {

@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/operators"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -83,7 +84,7 @@ func NewPlan(ctx context.Context, c *fetch.Client, r Request, progress ui.Progre
 	if err := errors.Join(r.Locked.check(), p.checkBase(r.Base)); err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)
 	}
-	up := upstream{c}
+	up := upstream{fetch.Strict{Client: c}}
 	carried, errCarried := p.planManifests(ctx, up, r, progress)
 	installed, errInstalled := p.planAddons(ctx, up, r, progress)
 	ruled, errRuled := p.planOperators(ctx, up, r, progress)
@@ -204,6 +205,7 @@ func (p *Plan) planFiles(ctx context.Context, up upstream, request Request, prog
 
 func (p *Plan) urlOrigin(up upstream, url string, mirrors ...string) origin {
 	return func(ctx context.Context, part fetch.Extent) (io.ReadCloser, error) {
+		ctx = httpclient.Checked(ctx) // with the digest in the lock
 		var errs []error
 		for _, one := range append([]string{url}, mirrors...) {
 			body, err := up.OpenFile(ctx, one, part)

@@ -13,11 +13,12 @@ import (
 
 	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/image"
+	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/reference"
 )
 
 // upstream sends the requests of a plan.
-type upstream struct{ *fetch.Client }
+type upstream struct{ fetch.Strict }
 
 // resolved is an image with the documents that were read to resolve it.
 type resolved struct {
@@ -32,6 +33,7 @@ type resolved struct {
 // resolve returns the digest of an image, unless it is locked, and every blob that a
 // server of the platform fetches.
 func (up upstream) resolve(ctx context.Context, fullName string, platform ocispec.Platform, locked string) (*resolved, error) {
+	ctx = httpclient.For(ctx, "image "+fullName)
 	named, err := parseName(fullName)
 	if err != nil {
 		return nil, err

@@ -8,10 +8,12 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // resolveFile determines the size and SHA-256 of a file.
 func (up upstream) resolveFile(ctx context.Context, need FileNeed) (File, error) {
+	ctx = httpclient.For(ctx, "file "+need.Name)
 	if !isPlainName(need.Name) {
 		return File{}, fmt.Errorf("name %q: want letters, digits, dots, dashes", need.Name)
 	}

@@ -15,7 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"airgap.dev/airgap/bundle/prefix"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // work is the permission to write into a directory, and its unfinished parts.
@@ -27,6 +29,7 @@ type work struct {
 	// prefixes are in the mark, after the draft.
 	prefixes *prefix.Log
 	target   *target
+	noLocks  *host.NoLocksError // nil: the mark is locked
 }
 
 // enter checks the contents of dir, marks it as unfinished, and opens its parts. It
@@ -90,8 +93,10 @@ func (w *work) takeMark() error {
 		return err
 	}
 	w.mark = mark
-	if err := unix.Flock(int(mark.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return fmt.Errorf("another airgap process is writing to this directory: %w", err)
+	if err := host.TryLock(mark, unix.LOCK_EX); errors.Is(err, host.ErrLocked) {
+		return advice.Add(errors.New("another airgap process is writing to this directory"), "wait for it; fuser -v %s shows it", mark.Name())
+	} else if err != nil && !errors.As(err, &w.noLocks) {
+		return err
 	}
 	text, err := io.ReadAll(io.LimitReader(mark, MaxIndex))
 	if err != nil {
@@ -107,6 +112,13 @@ func (w *work) takeMark() error {
 	}
 	w.resumed, w.prefixes = true, prefix.Read(mark, text, marked.InputOffset())
 	return nil
+}
+
+// warn reports a file system without locks, which is no reason to refuse the directory.
+func (w *work) warn(progress ui.Progress) {
+	if w.noLocks != nil {
+		progress.Say("warning: %v; do not run a second airgap bundle for %s at the same time", w.noLocks, w.dir)
+	}
 }
 
 func (w *work) writeMark() error {

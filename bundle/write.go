@@ -97,6 +97,7 @@ func write(ctx context.Context, p *Plan, dir string, o Options, progress ui.Prog
 		return report, nil
 	}
 	defer work.leave()
+	work.warn(progress)
 	f := &filler{plan: p, layout: l, small: small, resumed: work.resumed, report: report}
 	if err := f.run(ctx, work, o, progress); err != nil {
 		return nil, err

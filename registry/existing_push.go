@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/imagedigest"
+	"airgap.dev/airgap/internal/loginfile"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -50,7 +51,7 @@ func (p Pushed) Moved() bool { return p.Was != "" && p.Was != p.Digest }
 // continue an interrupted push. It verifies every byte. The registry must have the layers that a
 // delta leaves out.
 func (e Existing) Push(ctx context.Context, v *bundle.View, login authn.Authenticator, progress ui.Progress) ([]Pushed, error) {
-	p, err := e.newPush(v, login)
+	p, err := e.newPush(v, login, progress)
 	if err == nil {
 		err = p.blobs(ctx, progress)
 	}
@@ -72,7 +73,7 @@ type push struct {
 	puller  *remote.Puller
 }
 
-func (e Existing) newPush(v *bundle.View, login authn.Authenticator) (*push, error) {
+func (e Existing) newPush(v *bundle.View, login authn.Authenticator, progress ui.Progress) (*push, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
@@ -85,7 +86,8 @@ func (e Existing) newPush(v *bundle.View, login authn.Authenticator) (*push, err
 		return nil, err
 	}
 	rt = withoutHead{rt}
-	auth := remote.WithAuthFromKeychain(authn.DefaultKeychain)
+	logins := &loginfile.Logins{Warn: func(text string) { progress.Say("warning: %s", text) }}
+	auth := remote.WithAuthFromKeychain(logins)
 	if login != nil {
 		auth = remote.WithAuth(login)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/delta"
+	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/plan"
 	"airgap.dev/airgap/bundle/program"
@@ -36,6 +37,10 @@ type Options struct {
 	Delta    delta.Options         // the contents that the servers already have
 	Commands func() *cobra.Command // creates the command tree for the man pages in airgap.rpm
 	Progress ui.Progress           // receives warnings and progress
+	// LimitRate limits the sum of all downloads, in bytes per second with a unit: "20MB"; "": no limit.
+	LimitRate string
+
+	prepare func(*fetch.Client) // called before the first request; nil: nothing
 }
 
 // decided is a plan and the inputs for writing its bundle.
@@ -82,12 +87,21 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	if d.partSize, err = parsePartSize(o.PartSize); err != nil {
 		return d, err
 	}
+	rate, err := parseRate(o.LimitRate)
+	if err != nil {
+		return d, err
+	}
 	var text []byte
 	if d.cluster, text, err = config.Load(o.File); err != nil {
 		return d, config.Advise(err)
 	}
 	if d.keys, err = program.CheckKeys(o.Keys, o.SignKey); err != nil {
 		return d, err
+	}
+	if o.Out != "" {
+		if err := d.keys.CanMake(o.Keys); err != nil {
+			return d, err
+		}
 	}
 	o.Delta.Own, o.Delta.Signer = o.Keys, d.keys.OwnFingerprint()
 	base, err := o.Delta.Inventory()
@@ -96,7 +110,7 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	}
 	d.plan, err = plan.Make(ctx, plan.Options{
 		File: o.File, Cluster: d.cluster, Text: text, Facts: o.Facts, Update: o.Update,
-		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base,
+		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Prepare: o.prepareClient(rate),
 	}, o.Progress)
 	if err == nil {
 		reportPlan(o.Progress, d.plan)

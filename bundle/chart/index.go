@@ -13,11 +13,11 @@ import (
 
 // Index has the fields of a repository's index.yaml that airgap reads.
 type Index struct {
-	Entries map[string][]IndexEntry `json:"entries"`
+	Entries map[string][]Entry `json:"entries"`
 }
 
-// IndexEntry is one version of a chart in an index.
-type IndexEntry struct {
+// Entry is a version of a chart in an index.
+type Entry struct {
 	Version string   `json:"version"`
 	Digest  string   `json:"digest"` // SHA-256 of the archive in hex, with or without sha256:
 	URLs    []string `json:"urls"`
@@ -35,11 +35,14 @@ func ReadIndex(text []byte) (Index, error) {
 	return index, nil
 }
 
-// Find returns a version of a chart.
-func (x Index) Find(name, version string) (IndexEntry, error) {
+// SameVersion treats v1.2.3 and 1.2.3 as equal, because charts use both forms.
+func SameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
+
+// Find returns the entry of a version.
+func (x Index) Find(name, version string) (Entry, error) {
 	entries, known := x.Entries[name]
 	if !known {
-		return IndexEntry{}, errors.New("the repository has no chart with this name")
+		return Entry{}, errors.New("the repository has no chart with this name")
 	}
 	var versions []string
 	for _, e := range entries {
@@ -51,14 +54,12 @@ func (x Index) Find(name, version string) (IndexEntry, error) {
 	if len(versions) > 5 {
 		versions = append(versions[:5], "…")
 	}
-	return IndexEntry{}, fmt.Errorf("the repository does not have this version; it has %s", strings.Join(versions, ", "))
+	return Entry{}, fmt.Errorf("the repository does not have this version; it has %s", strings.Join(versions, ", "))
 }
 
-// SameVersion treats v1.2.3 and 1.2.3 as equal, because charts use both forms.
-func SameVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
-
-// URL is the URL of the archive from the index, usually relative to the index.
-func (e IndexEntry) URL(base string) (string, error) {
+// URL is the URL of the archive from the index, usually relative to the index, which is below base. Over plain
+// HTTP it must have a digest.
+func (e Entry) URL(base string) (string, error) {
 	if len(e.URLs) == 0 {
 		return "", errors.New("the index of the repository has no URL for the chart")
 	}
@@ -67,14 +68,17 @@ func (e IndexEntry) URL(base string) (string, error) {
 		return "", err
 	}
 	at, err := above.Parse(e.URLs[0])
-	if err != nil || at.Scheme != "https" && at.Scheme != "oci" {
-		return "", fmt.Errorf("the index of the repository has URL %s: only https and oci are supported", fetch.Presentable(e.URLs[0]))
+	if err != nil {
+		return "", errors.New("the index of the repository has a URL that cannot be parsed")
 	}
-	if at.Scheme == "oci" && (at.User != nil || at.RawQuery != "") {
+	switch {
+	case at.Scheme != "https" && at.Scheme != "oci" && (at.Scheme != "http" || e.Sum() == ""):
+		return "", fmt.Errorf("the index of the repository has URL %s: only https and oci are supported, and http if the index has a digest of the chart", fetch.Presentable(e.URLs[0]))
+	case at.Scheme == "oci" && (at.User != nil || at.RawQuery != ""):
 		return "", fmt.Errorf("the index of the repository has URL %s: oci:// allows only HOST/PATH and a tag or a digest", fetch.Presentable(e.URLs[0]))
 	}
 	return at.String(), nil
 }
 
 // Sum is the digest from the index in hex; "" without one.
-func (e IndexEntry) Sum() string { return strings.TrimPrefix(e.Digest, "sha256:") }
+func (e Entry) Sum() string { return strings.TrimPrefix(e.Digest, "sha256:") }

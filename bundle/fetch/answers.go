@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/loginfile"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -127,9 +128,9 @@ func (c *Client) noteAccess(repo name.Repository, auth, mirrors authn.Authentica
 	case authn.Anonymous:
 		how.login = ""
 	case mirrors:
-		how.login = "sources.rewrite"
+		how.login = "airgap.yaml"
 	default:
-		how.login = "podman or docker on this host"
+		how.login = loginfile.Origin(auth)
 	}
 	c.accesses[repo.Name()] = how
 }

@@ -21,8 +21,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"golang.org/x/time/rate"
 
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/loginfile"
 )
 
 // Client fetches from upstream or from its mirrors. It is safe for concurrent use.
@@ -40,6 +42,10 @@ type Client struct {
 	shown map[string]*login            // logins at the mirrors of repositories, by rewritten name
 
 	accesses map[string]access // by rewritten name
+
+	see   func(Asked)      // of Watch
+	limit *rate.Limiter    // of Limit
+	files loginfile.Logins // of podman and docker
 }
 
 // NewClient reads the CA file and prepares connections; it connects to no server yet.
@@ -66,7 +72,7 @@ func NewClient(s Sources) (*Client, error) {
 
 // transport presents the certificates to servers that request one.
 func (c *Client) transport(certificates ...tls.Certificate) http.RoundTripper {
-	return heeds{httpclient.Through(&http.Transport{
+	return heeds{httpclient.ThroughWith(&http.Transport{
 		DialContext: (&net.Dialer{Timeout: 15 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 		// HTTP/1.1 on purpose: one connection per blob is faster than streams that share a flow
 		// control window.
@@ -75,7 +81,7 @@ func (c *Client) transport(certificates ...tls.Certificate) http.RoundTripper {
 		IdleConnTimeout:     time.Minute,
 		MaxIdleConnsPerHost: 16,
 		DisableCompression:  true, // the hash is of the bytes that upstream published
-	}, c.proxies)}
+	}, c.proxies, c.watched)}
 }
 
 // roots returns the CA pool; nil, the system's pool, if the section names no CA.
@@ -122,12 +128,15 @@ func (c *Client) Repository(upstream string) (name.Repository, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.refusePlain(upstream); err != nil {
+		return name.Repository{}, err
+	}
 	if _, rewritten := c.sources.rule(upstream); rewritten {
 		how := c.accesses[repo.Name()]
 		how.mirror = true
 		c.accesses[repo.Name()] = how
 	}
-	if l := c.mirrorOf(upstream); l != nil && l.user != "" {
+	if l := c.loginOf(upstream); l != nil && l.user != "" {
 		c.shown[repo.Name()] = l
 	}
 	return repo, nil
@@ -142,7 +151,7 @@ func (c *Client) transportFor(ctx context.Context, repo name.Repository) (http.R
 	if known {
 		return rt, nil
 	}
-	auth, err := authn.Resolve(ctx, authn.DefaultKeychain, repo)
+	auth, err := c.files.ResolveContext(ctx, repo)
 	if err != nil {
 		return nil, fmt.Errorf("find credentials for %s: %w", repo, err)
 	}

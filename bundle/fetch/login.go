@@ -73,7 +73,7 @@ func (c *Client) login(l Login) (*login, error) {
 		if err != nil {
 			return nil, err
 		}
-		made.client = httpclient.New(httpclient.Stay(c.transport(pair)))
+		made.client = httpclient.New(httpclient.Split(c.transport(pair), c.base))
 	}
 	switch {
 	case l.PasswordFile != "":

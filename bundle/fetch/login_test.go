@@ -54,10 +54,18 @@ func subscription(t *testing.T) string {
 
 // TestLogin: servers report the login that they received.
 func TestLogin(t *testing.T) {
-	var other *httptest.Server
+	var server, other *httptest.Server
 	report := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/away") {
 			http.Redirect(w, r, other.URL+"/there", http.StatusFound)
+			return
+		}
+		switch r.URL.Path {
+		case "/rhel/away/and/back":
+			http.Redirect(w, r, other.URL+"/back", http.StatusFound)
+			return
+		case "/back":
+			http.Redirect(w, r, server.URL+"/rhel/there", http.StatusFound)
 			return
 		}
 		who := "none"
@@ -74,7 +82,7 @@ func TestLogin(t *testing.T) {
 		t.Cleanup(s.Close)
 		return s
 	}
-	server := start()
+	server = start()
 	other = start()
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600); err != nil {
@@ -101,6 +109,8 @@ func TestLogin(t *testing.T) {
 		"/nexus/x":                  "none me:s3cret",
 		"/nexus/inner/x":            "none me:fr0mEnv",
 		"/nexus/away":               "none :", // another port is another origin
+		"/rhel/away":                "none :", // Pulp redirects to object storage, which gets no certificate
+		"/rhel/away/and/back":       "none :",
 		"/nexus/../other":           "none :",
 		"/":                         "none :",
 	} {
@@ -114,9 +124,6 @@ func TestLogin(t *testing.T) {
 		if err != nil || string(got) != want {
 			t.Errorf("%s was asked by %q, want %q (%v)", path, got, want, err)
 		}
-	}
-	if _, _, err := c.Open(t.Context(), server.URL+"/rhel/away", 0); err == nil || !strings.Contains(err.Error(), "is for the first one only") {
-		t.Errorf("the certificate was sent to another server: %v", err)
 	}
 }
 

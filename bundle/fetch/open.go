@@ -25,6 +25,9 @@ func All() Extent { return Extent{Size: -1} }
 // size of the whole file in bytes, -1 if the server does not report it. The reader
 // resumes after a broken connection.
 func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
+	if path, is := localPath(url); is {
+		return openLocal(path, offset)
+	}
 	d, err := c.openURL(ctx, url, Extent{offset, -1}, c.answerTime())
 	if err != nil {
 		return nil, 0, err
@@ -34,11 +37,20 @@ func (c *Client) Open(ctx context.Context, url string, offset int64) (io.ReadClo
 
 // OpenFile is Open for a file of the bundle, which a proxy may scan before it sends the first byte.
 func (c *Client) OpenFile(ctx context.Context, url string, part Extent) (io.ReadCloser, error) {
+	body, _, err := c.openFile(ctx, url, part)
+	return body, err
+}
+
+// openFile returns the size, too; -1 if the server does not report it.
+func (c *Client) openFile(ctx context.Context, url string, part Extent) (io.ReadCloser, int64, error) {
+	if path, is := localPath(url); is {
+		return openLocal(path, part.Offset)
+	}
 	d, err := c.openURL(ctx, url, part, c.contentTime())
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return d, nil
+	return d, d.size, nil
 }
 
 func (c *Client) openURL(ctx context.Context, url string, part Extent, begins *silentError) (*download, error) {
@@ -46,7 +58,7 @@ func (c *Client) openURL(ctx context.Context, url string, part Extent, begins *s
 	if err != nil {
 		return nil, err
 	}
-	d, err := c.download(ctx, c.loginFor(url), mirror, part, begins)
+	d, err := c.download(ctx, c.loginIn(ctx, url), mirror, part, begins)
 	if err != nil {
 		return nil, c.explainFile(mirror, err)
 	}
@@ -124,13 +136,13 @@ func registryURL(repo name.Repository, kind, id string) string {
 // Size requests the size of the file at an upstream URL, in bytes. If the server does not report it, it counts the
 // bytes.
 func (c *Client) Size(ctx context.Context, url string) (int64, error) {
-	body, err := c.OpenFile(ctx, url, All())
+	body, size, err := c.openFile(ctx, url, All())
 	if err != nil {
 		return 0, err
 	}
 	defer body.Close()
-	if d, is := body.(*download); is && d.size >= 0 {
-		return d.size, nil
+	if size >= 0 {
+		return size, nil
 	}
 	return io.Copy(io.Discard, body)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/httpclient"
 )
 
@@ -65,8 +66,11 @@ func (e *statusError) Error() string {
 // loginSettings names the settings for a server that requires a login.
 const loginSettings = "set login in packages.repositories or in sources.rewrite"
 
-// Is makes a missing file equal to fs.ErrNotExist.
+// Is makes a missing file equal to fs.ErrNotExist, and a forbidden one to rpm.ErrForbidden.
 func (e *statusError) Is(target error) bool {
+	if target == rpm.ErrForbidden {
+		return e.status == http.StatusForbidden
+	}
 	return target == fs.ErrNotExist && (e.status == http.StatusNotFound || e.status == http.StatusGone)
 }
 

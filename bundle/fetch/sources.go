@@ -25,7 +25,8 @@ type Sources struct {
 type Rewrite struct {
 	From  string    `yaml:"from" json:"from" jsonschema:"description=Upstream HOST or HOST/PATH; * matches every host,example=registry.k8s.io"`
 	To    string    `yaml:"to" json:"to" jsonschema:"description=HOST[:PORT][/PATH] of the mirror (https),example=mirror.example:8443/registry.k8s.io"`
-	Login rpm.Login `yaml:"login" json:"login,omitzero" jsonschema:"description=Login at the mirror for packages and files. With a user name also for images if the Docker configuration has no login for it"`
+	Login rpm.Login `yaml:"login" json:"login,omitzero" jsonschema:"description=Login at the mirror for packages and files. With a user name also for images if the login files of podman and docker have none for it"`
+	Plain bool      `yaml:"plainHTTP" json:"plainHTTP,omitempty" jsonschema:"description=The mirror has no https. airgap then reads from it only what it compares with a digest or a signature: packages and files; no images"`
 }
 
 // Default does nothing: without mirrors, upstream is used.
@@ -45,6 +46,9 @@ func (s Sources) Validate(at *field.Path) field.ErrorList {
 		}
 		seen[r.From] = true
 		all = append(all, r.Login.Validate(each.Child("login"))...)
+		if r.Plain && r.Login != (rpm.Login{}) {
+			all = append(all, field.Forbidden(each.Child("login"), "allowed only with https: plainHTTP sends the login unencrypted"))
+		}
 		if !isHostPath(r.To) || !looksLikeHost(r.To) {
 			all = append(all, field.Invalid(each.Child("to"), r.To, "want HOST[:PORT][/PATH]; add the port if the host name has no dot"))
 		}
@@ -117,7 +121,7 @@ func (s Sources) rule(upstream string) (i int, found bool) {
 	return i, best != ""
 }
 
-// rewriteURL applies rewrite to a URL; a mirror is always accessed with https.
+// rewriteURL applies rewrite to a URL; a mirror is accessed with https, unless its rule has plainHTTP.
 func (s Sources) rewriteURL(raw string) (string, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -128,7 +132,7 @@ func (s Sources) rewriteURL(raw string) (string, error) {
 	if mirror == rest {
 		return raw, nil
 	}
-	mirrored := "https://" + mirror
+	mirrored := s.scheme(rest) + "://" + mirror
 	if u.RawQuery != "" {
 		mirrored += "?" + u.RawQuery
 	}

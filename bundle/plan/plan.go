@@ -28,14 +28,15 @@ const (
 
 // Options has the input of a plan.
 type Options struct {
-	File    string            // path of airgap.yaml; airgap.lock is in the same directory, and paths in airgap.yaml are relative to it
-	Cluster *config.Cluster   // File, parsed
-	Text    []byte            // File, for the bundle
-	Facts   string            // directory of the servers' surveys; "" to assume a minimal installation
-	Update  []string          // names to select again, although airgap.lock has them
-	Tool    string            // "airgap 1.2.3", for the bundle
-	Own     []bundle.OwnImage // images that airgap builds
-	Base    *bundle.Inventory // contents of the servers, for a delta; nil for a complete bundle
+	File    string                    // path of airgap.yaml; airgap.lock is in the same directory, and paths in airgap.yaml are relative to it
+	Cluster *config.Cluster           // File, parsed
+	Text    []byte                    // File, for the bundle
+	Facts   string                    // directory of the servers' surveys; "" to assume a minimal installation
+	Update  []string                  // names to select again, although airgap.lock has them
+	Tool    string                    // "airgap 1.2.3", for the bundle
+	Own     []bundle.OwnImage         // images that airgap builds
+	Prepare func(*fetch.Client) error // called before the first request; nil: nothing
+	Base    *bundle.Inventory         // contents of the servers, for a delta; nil for a complete bundle
 }
 
 // Make returns the plan, and prints warnings to p. If airgap.yaml and the facts are not
@@ -51,11 +52,15 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	}
 	surveyed := factsOf(surveys)
 	warnOfSurveys(surveys, p)
+	if c, err = withVariables(c, surveyed); err != nil {
+		return nil, err
+	}
+	o.Cluster = c
 	gpus, err := checkCompatibility(c, surveyed, time.Now(), p)
 	if err != nil {
 		return nil, err
 	}
-	client, err := newClient(c)
+	client, err := newClient(c, o.Prepare)
 	if err != nil {
 		return nil, err
 	}
@@ -105,8 +110,11 @@ const duplicatesHint = "airgap installs the pod network and, on nodes with the r
 	"run airgap schema to see the sections network and gpu"
 
 // newClient returns a client for upstream, with the logins of the repositories.
-func newClient(c *config.Cluster) (*fetch.Client, error) {
+func newClient(c *config.Cluster, prepare func(*fetch.Client) error) (*fetch.Client, error) {
 	client, err := fetch.NewClient(c.Sources)
+	if err == nil && prepare != nil {
+		err = prepare(client)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -115,6 +123,14 @@ func newClient(c *config.Cluster) (*fetch.Client, error) {
 			continue
 		}
 		if err := client.Use(fetch.Login{Below: r.BaseURL, Login: r.Login}); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range c.Addons {
+		if a.Chart == nil || a.Chart.Login == (rpm.Login{}) {
+			continue
+		}
+		if err := client.Use(fetch.Login{Below: a.Chart.Repository, Login: a.Chart.Login}); err != nil {
 			return nil, err
 		}
 	}

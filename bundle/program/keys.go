@@ -23,6 +23,9 @@ type Keys struct {
 // Make creates the missing keys. The file signKey, "" for none, has a key that signs
 // the bundle instead. It is read only once, because it can be a pipe.
 func CheckKeys(dir, signKey string) (*Keys, error) {
+	if err := checkNamed(dir); err != nil {
+		return nil, err
+	}
 	k := &Keys{Own: signKey != ""}
 	var err error
 	if k.Own {

@@ -56,7 +56,7 @@ func inMarkdown(cmd *cobra.Command) {
 	for _, flags := range []*pflag.FlagSet{cmd.LocalNonPersistentFlags(), cmd.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			f.Usage = plainMark(f.Usage)
-			if f.DefValue == site.DefaultKeyDir() {
+			if f.Name == "keys" && f.DefValue == site.DefaultKeyDir() {
 				f.DefValue = "~/.config/airgap/keys"
 			}
 		})

@@ -30,9 +30,11 @@ type Searched struct {
 	// SignedMetadata reports whether repomd.xml has a valid signature. Without it
 	// only the signatures of the packages are trusted.
 	SignedMetadata bool
-	Timestamp      int64 // of the metadata; 0 if it has none
-	Packages       int   // number of usable packages of the architecture
-	keys           Keyring
+	// Unsigned says why the metadata has no signature: "no repomd.xml.asc".
+	Unsigned  string
+	Timestamp int64 // of the metadata; 0 if it has none
+	Packages  int   // number of usable packages of the architecture
+	keys      Keyring
 }
 
 // Keys returns the fingerprints of the vendor's keys. One of them must have signed

@@ -6,7 +6,6 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -89,7 +88,7 @@ type source struct {
 func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os string) (*source, error) {
 	s := &source{Searched: Searched{Repository: r}, seen: seen, fetch: f}
 	var err error
-	if s.keys, err = fetchKeyring(ctx, f, r.GPGKeys, os); err != nil {
+	if s.keys, err = fetchKeyring(ctx, keyFetcher{f, seen}, r.GPGKeys, os); err != nil {
 		return nil, err
 	}
 	if err := s.checkKeys(); err != nil {
@@ -117,12 +116,15 @@ func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os str
 func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 	data, err := fetchAll(ctx, s.fetch, s.url("repodata/repomd.xml"), maxRepomd)
 	if err != nil {
-		return err
+		return explainLocal(s.bases[0], err)
 	}
 	if err := anyOf(sums, data); err != nil {
 		return &wrongError{fmt.Errorf("verify %s with the metalink: %w", s.url("repodata/repomd.xml"), err)}
 	}
 	if s.SignedMetadata, err = s.checkRepomd(ctx, data); err != nil {
+		return err
+	}
+	if err := s.refusePlain(sums); err != nil {
 		return err
 	}
 	if s.md, err = parseRepomd(data); err != nil {
@@ -134,6 +136,7 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 
 // readSource reads one repository. Its errors name the repository.
 func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os, arch string) (*source, error) {
+	ctx = httpclient.Checked(httpclient.For(ctx, "packages of repository "+r.Name))
 	s, err := openSource(ctx, f, r, seen, os)
 	if err != nil {
 		return nil, fmt.Errorf("read repository %s: %w", r.Name, err)
@@ -162,8 +165,8 @@ func below(base, href string) string { return strings.TrimSuffix(base, "/") + "/
 // existing signature must be valid.
 func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	signature, err := fetchAll(ctx, s.fetch, s.url("repodata/repomd.xml.asc"), maxSignature)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, s.checkUnsigned()
+	if missing := s.unsigned(err); missing != "" {
+		return false, s.checkUnsigned(missing)
 	}
 	if err != nil {
 		return false, err

@@ -37,7 +37,7 @@ type Config struct {
 // Repository is one upstream dnf repository.
 type Repository struct {
 	Name    string `yaml:"name" json:"name" jsonschema:"required,pattern=^[a-z0-9][a-z0-9._-]*$" jsonschema_description:"Short name for reports."`
-	BaseURL string `yaml:"baseURL" json:"baseURL,omitempty" jsonschema_description:"URL of the directory that contains repodata/. Set this, mirrorList or metalink."`
+	BaseURL string `yaml:"baseURL" json:"baseURL,omitempty" jsonschema_description:"URL of the directory that contains repodata/: https, http, or file:///DIRECTORY for a mounted ISO or a local copy. Set this, mirrorList or metalink. In all three, and in gpgKeys, $releasever, $basearch and the variables of /etc/dnf/vars have their values on the surveyed servers."`
 	// MirrorList and Metalink list such directories.
 	MirrorList string   `yaml:"mirrorList" json:"mirrorList,omitempty" jsonschema_description:"URL of a list of such directories, one per line. airgap uses the first that responds."`
 	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink file for repomd.xml, with mirrors and the permitted checksums."`
@@ -82,10 +82,21 @@ func (l Login) validateFor(baseURL string, at *field.Path) field.ErrorList {
 	case l == Login{}:
 	case baseURL == "":
 		all = append(all, field.Forbidden(at, "allowed only with baseURL: airgap sends no login to the mirrors of a list"))
+	case isFileURL(baseURL):
+		all = append(all, field.Forbidden(at, "a file:// repository has no login"))
 	case !strings.HasPrefix(baseURL, "https://"):
 		all = append(all, field.Forbidden(at, "allowed only with https: http sends the login unencrypted"))
 	}
 	return append(all, l.Validate(at)...)
+}
+
+// ValidateChart validates the login at a chart repository: an https or oci:// URL.
+func (l Login) ValidateChart(repository string, at *field.Path) field.ErrorList {
+	all := l.Validate(at)
+	if l.ClientCert != "" && strings.HasPrefix(repository, "oci://") {
+		all = append(all, field.Forbidden(at.Child("clientCert"), "registries get a user name and a password: set username, and passwordFile or passwordEnv"))
+	}
+	return all
 }
 
 // Fetcher opens an upstream URL for reading from a byte offset. The size is
@@ -178,8 +189,11 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 		if where.value == "" {
 			continue
 		}
-		if named++; !isURL(where.value) {
-			all = append(all, field.Invalid(at.Child(where.child), where.value, "expected https://HOST/PATH"))
+		if named++; !isURL(where.value) && !(where.child == "baseURL" && isFileURL(where.value)) {
+			all = append(all, field.Invalid(at.Child(where.child), where.value, "expected https://HOST/PATH, or for baseURL file:///DIRECTORY"))
+		}
+		if isRHUI(where.value) {
+			all = append(all, field.Invalid(at.Child(where.child), where.value, unsupportedRHUI))
 		}
 	}
 	if named != 1 {

@@ -60,9 +60,8 @@ func (s *source) checkKeys() error {
 	return nil
 }
 
-// checkUnsigned reports whether repomd.xml may have no signature.
-func (s *source) checkUnsigned() error {
-	missing := s.url("repodata/repomd.xml.asc") + " does not exist"
+// checkUnsigned reports whether repomd.xml may have no signature. missing says why it has none.
+func (s *source) checkUnsigned(missing string) error {
 	if s.Signed == SignedRequired {
 		return &TrustError{Repository: s.Name, Required: true, Reason: "its metadata is not signed, but airgap.yaml requires a signature (signedMetadata): " + missing}
 	}

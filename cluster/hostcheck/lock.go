@@ -27,18 +27,18 @@ func lockAt(file string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock this host: %w", err)
 	}
-	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	err = host.TryLock(f, unix.LOCK_EX)
 	if err == nil && !isAt(f, file) { // a reset has just removed the file
 		f.Close()
 		return lockAt(file)
 	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, host.ErrLocked) {
 		f.Close()
 		return nil, busy(file)
 	}
 	if err != nil {
 		f.Close()
-		return nil, fmt.Errorf("lock this host: %w", err)
+		return nil, notLocked(err)
 	}
 	return func() { f.Close() }, nil
 }
@@ -53,12 +53,21 @@ func HostAtRest() error {
 		return fmt.Errorf("check the lock of this host: %w", err)
 	}
 	defer f.Close()
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
+	if err := host.TryLock(f, unix.LOCK_SH); errors.Is(err, host.ErrLocked) {
 		return busy(site.LockFile)
 	} else if err != nil {
-		return fmt.Errorf("check the lock of this host: %w", err)
+		return notLocked(err)
 	}
 	return nil
+}
+
+// notLocked is the error of a lock that failed although no other command holds it.
+func notLocked(err error) error {
+	err = fmt.Errorf("lock this host: %w", err)
+	if _, is := errors.AsType[*host.NoLocksError](err); is {
+		return advice.Add(err, "mount a local file system at %s, or start rpc.statd if it is NFS", filepath.Dir(site.LockFile))
+	}
+	return err
 }
 
 // ErrBusy means that another command has the lock of this host.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // Scratch creates a temporary directory for this process and returns a function that removes it. A killed
@@ -23,6 +25,9 @@ func ScratchIn(parent, name string) (dir string, remove func(), err error) {
 		return "", nil, fmt.Errorf("create a temporary directory: %w", err)
 	}
 	held, err := claim(dir)
+	if _, noLocks := errors.AsType[*host.NoLocksError](err); noLocks { // RemoveAbandoned leaves such directories alone
+		return dir, func() { os.RemoveAll(dir) }, nil
+	}
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), os.RemoveAll(dir))
 	}
@@ -53,7 +58,7 @@ func claim(dir string) (*os.File, error) {
 		err = unix.EPERM
 	}
 	if err == nil {
-		err = unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB)
+		err = host.TryLock(f, unix.LOCK_EX)
 	}
 	if err != nil {
 		f.Close()

@@ -4,7 +4,6 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,8 +44,8 @@ func TrustedKeys(values []string, dirs ...string) (*Trust, error) {
 func defaultKeys() ([]*ecdsa.PublicKey, error) {
 	files, _ := filepath.Glob(filepath.Join(TrustDir, "*.pub"))
 	if len(files) == 0 {
-		if own := filepath.Join(DefaultKeyDir(), bundle.PublicKeyName); Exists(own) {
-			files = []string{own}
+		if dir := DefaultKeyDir(); dir != "" && Exists(filepath.Join(dir, bundle.PublicKeyName)) {
+			files = []string{filepath.Join(dir, bundle.PublicKeyName)}
 		}
 	}
 	if len(files) == 0 {
@@ -136,13 +135,4 @@ func Fingerprints(keys []*ecdsa.PublicKey) string {
 		prints = append(prints, bundle.Fingerprint(k))
 	}
 	return strings.Join(prints, ", ")
-}
-
-// DefaultKeyDir is the directory of the signing keys on the connected host.
-func DefaultKeyDir() string {
-	dir, err := os.UserConfigDir()
-	if err != nil {
-		dir = "."
-	}
-	return filepath.Join(dir, "airgap", "keys")
 }

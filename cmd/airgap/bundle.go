@@ -1,15 +1,12 @@
 package main
 
 import (
-	"cmp"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"airgap.dev/airgap/bundle/build"
 	"airgap.dev/airgap/bundle/matrix"
 	"airgap.dev/airgap/cluster/site"
-	"airgap.dev/airgap/internal/advice"
 )
 
 const smallest = `The smallest airgap.yaml:
@@ -75,6 +72,12 @@ operators. An operator without a rule is reported; add its images to images.list
 registry host. The result, DIR/NAME-delta-…, is a bundle of the whole cluster. A server
 without the base refuses it and lists the missing files.
 
+--plan --hosts prints each host and port that is asked, also those that answers lead to:
+object storage, token servers, mirrors, hosts in the index of a chart repository. It asks
+for the first byte of each file. The list is for the firewall or the proxy; each host has
+the setting that replaces it. A host that does not answer is in the list, too, and the
+list is incomplete then.
+
 Incompatible versions are refused first. The check uses airgap.yaml and the kernels,
 operating systems, GPUs and loaded GPU drivers of the surveyed servers. --matrix prints
 the compatibility table with its sources.
@@ -87,8 +90,12 @@ The bundle is signed with a key of this user, which the first bundle creates. --
 FILE signs with a key of the site: ECDSA P-256, as openssl writes it. On the servers
 --require-key then accepts only that key.
 
+Without HOME, --keys must name the directory of the keys. Private keys have the mode 0600.
+A CI job writes them after umask 077, or passes a pipe to --sign-key. On WSL, keep them in
+the Linux file system: chmod has no effect on the drives of Windows.
+
 After an interruption, even a kill, the same command continues where it stopped. It does
-not change a complete bundle.
+not change a complete bundle. --limit-rate limits all downloads together.
 
 File names in airgap.yaml are relative to its directory. The source of airgap has the
 files of five sites in examples/: one GPU server, three control-plane hosts behind a
@@ -98,36 +105,32 @@ load balancer, RHEL 8 with podman, RHEL 10 with Cilium, a corporate mirror.
 
 func bundleCommand(a *app) *cobra.Command {
 	var o build.Options
-	var planOnly, showMatrix bool
+	var only planFlags
 	cmd := &cobra.Command{
 		Use:   "bundle -f airgap.yaml -o DIR",
 		Short: "Create a bundle with everything that the cluster needs",
 		Long:  bundleHelp + smallest,
 		Example: "  airgap bundle -f airgap.yaml -o /mnt/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
+			"  airgap bundle --plan --hosts --output json    # for the firewall team\n" +
 			"  airgap bundle --facts facts/ -o /mnt/stick --delta-from last-year/bank    # its bundle.json and SHA256SUMS* are enough\n" +
 			"  airgap bundle -o /mnt/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case showMatrix:
+			if only.matrix {
 				return a.finish(matrix.Read(o.File, cmd.Flags().Changed("file")))
-			case o.Out == "" && !planOnly:
-				return advice.Usagef("airgap bundle: --out is missing: set -o DIR, or --plan to print the contents only")
+			}
+			if err := only.check(o.Out); err != nil {
+				return err
 			}
 			o.Commands, o.Progress = commands, a.newProgress()
-			if planOnly {
-				proof, err := build.Plan(cmd.Context(), o)
-				if proof == nil {
-					return err
-				}
-				return cmp.Or(a.print(proof, proof.Write), err)
+			if only.plan {
+				return only.show(cmd.Context(), a, o)
 			}
 			return a.finish(build.Bundle(cmd.Context(), o))
 		},
 	}
 	bundleFlags(cmd.Flags(), &o)
-	cmd.Flags().BoolVar(&planOnly, "plan", false, "print the contents of the bundle and the reason for each; download and write nothing")
-	cmd.Flags().BoolVar(&showMatrix, "matrix", false, "print the compatible versions with their sources, and mark those in airgap.yaml; download and write nothing")
+	only.add(cmd.Flags())
 	return cmd
 }
 
@@ -138,6 +141,7 @@ func bundleFlags(f *pflag.FlagSet, o *build.Options) {
 	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle creates them")
 	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign the bundle with, instead of the key in --keys; can be a pipe")
 	f.StringVar(&o.PartSize, "part-size", "4095MiB", "maximum size of a part; a multiple of 1MiB, at least 64MiB")
+	f.StringVar(&o.LimitRate, "limit-rate", "", "limit of all downloads together, in bytes per second, such as 20MB; can be another one when the command continues")
 	f.StringArrayVar(&o.Update, "update", nil, "entry of airgap.lock to resolve again: an image, a package, a repository, a file, an add-on, the plugin of the pod network, the URL of manifests, or all; can be repeated")
 	f.StringVar(&o.Delta.From, "delta-from", "", "directory of an earlier bundle, or a receipt: leave out the files in it, because the servers have them")
 	f.StringVar(&o.Delta.Authority, "receipt-key", "", "CA of the registry that must have signed the receipt, sha256:…; airgap registry status --receipt prints it")

@@ -19,6 +19,11 @@ func (c *Cluster) lieIn(dir string) {
 			names = append(names, &r.GPGKeys[k])
 		}
 	}
+	for _, a := range c.Addons {
+		if a.Chart != nil {
+			names = append(names, a.Chart.Login.Files()...)
+		}
+	}
 	for _, name := range names {
 		if *name != "" && !filepath.IsAbs(*name) && !strings.Contains(*name, "://") {
 			*name = filepath.Join(dir, *name)

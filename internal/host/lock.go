@@ -42,8 +42,8 @@ func AwaitLock(ctx context.Context, path string, waiting func()) error {
 // flock polls: a waiting call could not be interrupted.
 func flock(ctx context.Context, f *os.File, how int, waiting func()) error {
 	for said := false; ; said = true {
-		err := unix.Flock(int(f.Fd()), how|unix.LOCK_NB)
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		err := TryLock(f, how)
+		if !errors.Is(err, ErrLocked) {
 			return err
 		}
 		if !said {

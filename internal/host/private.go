@@ -33,7 +33,7 @@ func readPrivate(path string) ([]byte, error) {
 		return nil, err
 	}
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("mode is %#o, so others can read it: want 0600", mode)
+		return nil, &ModeError{path, mode, FileSystemOf(path)}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxPrivate+1))
 	if err == nil && len(text) > maxPrivate {

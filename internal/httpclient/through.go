@@ -16,9 +16,14 @@ import (
 // Through sends the requests of t through proxies, with the policy of Guard. An answer of a proxy that is not
 // upstream's, and a connection that a proxy did not make, is a *ProxyError.
 func Through(t *http.Transport, p *Proxies) http.RoundTripper {
+	return ThroughWith(t, p, func(t *http.Transport) http.RoundTripper { return t })
+}
+
+// ThroughWith is Through for a transport that wrap adds something to.
+func ThroughWith(t *http.Transport, p *Proxies, wrap func(*http.Transport) http.RoundTripper) http.RoundTripper {
 	t.Proxy = p.of
 	t.OnProxyConnectResponse = p.connected
-	return Guard(through{t, p})
+	return Guard(through{wrap(t), p})
 }
 
 type through struct {

@@ -111,6 +111,8 @@ type Facts struct {
 	InstalledByAirgap []nevra.Text `yaml:"brought,omitempty" json:"brought,omitempty"`
 	// Streams has the enabled dnf stream of each module; "" for a disabled module.
 	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`
+	// DNFVariables has the variables for addresses of repositories: contentdir, stream.
+	DNFVariables map[string]string `yaml:"dnfVariables,omitempty" json:"dnfVariables,omitempty"`
 
 	Asked Asked `yaml:"-" json:"-"`
 }
