@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"airgap.dev/airgap/internal/altered"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -81,7 +82,7 @@ func (w *work) takeMark() error {
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return err
 	}
-	mark, err := openToWrite(filepath.Join(w.dir, partialName))
+	mark, err := host.OpenToWrite(filepath.Join(w.dir, partialName))
 	if err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func checkForeign(dir string, draft *Index, stick []StickFile) error {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if name == "lost+found" || name == "System Volume Information" || strings.HasPrefix(name, ".Trash") {
+		if altered.IsJunk(name) {
 			continue
 		}
 		if !slices.Contains(ours, strings.TrimSuffix(name, ".tmp")) {
