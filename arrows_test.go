@@ -16,11 +16,14 @@ const module = "airgap.dev/airgap"
 // allowed has the permitted imports of each package, as in docs/design.md. Every package may
 // import the shared packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
-	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/workload", "bundle/operators"},
+	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/blocktag", "bundle/image", "bundle/workload", "bundle/operators"},
+	"bundle/blocktag":  {},
 	"bundle/operators": {"bundle/workload"},
 	"bundle/plan": {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config",
 		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight", "preflight/facts"},
-	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
+	"bundle/build":     {"bundle", "bundle/delta", "bundle/medium", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config", "preflight/facts"},
+	"bundle/parts":     {"bundle"},
+	"bundle/medium":    {"internal/alike", "preflight", "preflight/facts"},
 	"bundle/chart":     {"bundle/workload"},
 	"bundle/delta":     {"bundle", "cluster/site", "registry/trust"},
 	"bundle/fetch":     {"bundle/rpm"}, // the type of a login
@@ -32,7 +35,7 @@ var allowed = map[string][]string{
 	"bundle/rpm":       {},
 	"bundle/survey":    {"bundle/plan", "gpu", "preflight/facts"},
 	"bundle/workload":  {},
-	"registry":         {"bundle", "registry/trust"},
+	"registry":         {"bundle", "bundle/parts", "registry/trust"},
 	"registry/trust":   {"bundle"}, // a receipt lists bundles
 	"preflight":        {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
 	"preflight/replay": {},
@@ -124,6 +127,7 @@ var allowed = map[string][]string{
 	"cluster/clusterlock":  {},
 
 	"internal/advice":           {},
+	"internal/altered":          {},
 	"internal/await":            {},
 	"internal/enterprise":       {},
 	"internal/exitcode":         {},
@@ -157,7 +161,7 @@ var allowed = map[string][]string{
 	"internal/stop":       {},
 }
 
-var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/listen", "internal/nevra",
+var shared = []string{"internal/advice", "internal/altered", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/listen", "internal/nevra",
 	"internal/nextboot", "internal/outlier", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
