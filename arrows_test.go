@@ -16,11 +16,12 @@ const module = "airgap.dev/airgap"
 // allowed has the permitted imports of each package, as in docs/design.md. Every package may
 // import the shared packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
-	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/prefix", "bundle/workload", "bundle/operators"},
+	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/prefix", "bundle/workload", "bundle/operators", "bundle/blocktag"},
 	"bundle/operators": {"bundle/workload"},
 	"bundle/plan": {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config",
 		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight", "preflight/facts"},
-	"bundle/build":        {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config", "bundle/destinations", "bundle/fetch"},
+	"bundle/build": {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program",
+		"docs", "internal/config", "bundle/destinations", "bundle/fetch", "bundle/medium", "preflight/facts"},
 	"bundle/chart":        {"bundle/fetch", "bundle/workload"},
 	"bundle/delta":        {"bundle", "cluster/site", "registry/trust"},
 	"bundle/fetch":        {"bundle/rpm"}, // the type of a login
@@ -34,7 +35,10 @@ var allowed = map[string][]string{
 	"bundle/survey":       {"bundle/plan", "gpu", "preflight/facts"},
 	"bundle/workload":     {},
 	"bundle/destinations": {"bundle", "bundle/fetch"},
-	"registry":            {"bundle", "registry/trust"},
+	"bundle/blocktag":     {},
+	"bundle/parts":        {"bundle"},
+	"bundle/medium":       {"internal/alike", "preflight", "preflight/facts"},
+	"registry":            {"bundle", "registry/trust", "bundle/parts"},
 	"registry/trust":      {"bundle"}, // a receipt lists bundles
 	"preflight":           {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
 	"preflight/replay":    {},
@@ -160,6 +164,7 @@ var allowed = map[string][]string{
 	"internal/batches":     {"internal/advice", "internal/hostrange", "internal/ui"},
 	"internal/stop":        {},
 	"internal/loginfile":   {},
+	"internal/altered":     {},
 }
 
 var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/imagedigest", "internal/listen", "internal/nevra",

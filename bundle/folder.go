@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -10,6 +11,10 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/altered"
+	"airgap.dev/airgap/internal/host"
 )
 
 // folder is the directory of a bundle, opened once. It opens only regular files in the
@@ -34,6 +39,9 @@ func (f folder) Open(name string) (fs.File, error) {
 	if !isPlainName(name) && name != partialName {
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
 	}
+	if name != partialName {
+		name = f.entry(name)
+	}
 	info, err := f.root.Lstat(name)
 	if err == nil {
 		err = wantRegular(name, info)
@@ -44,11 +52,48 @@ func (f folder) Open(name string) (fs.File, error) {
 	return f.root.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
+// entry is the name of a file in the directory. A file system or a gate may have changed its case: the
+// signature covers the content, so that the name does not matter.
+func (f folder) entry(name string) string {
+	if _, err := f.root.Lstat(name); err == nil {
+		return name
+	}
+	return cmp.Or(altered.Find(f.entries(), name), name)
+}
+
+func (f folder) entries() (names []string) {
+	entries, _ := fs.ReadDir(f.root.FS(), ".") // the caller reports the file that it does not find
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// Renamed returns the names in the directory that a medium or a gate has changed.
+func (b *Bundle) Renamed() (changed []string) {
+	source, is := b.source.(folder)
+	for _, name := range b.Names() {
+		if is && source.entry(name) != name {
+			changed = append(changed, source.entry(name))
+		}
+	}
+	return changed
+}
+
+// noBundle adds to ErrNoBundle that the names are cut.
+func (f folder) noBundle(err error) error {
+	if cut := altered.Cut(f.entries(), IndexName); cut != "" && errors.Is(err, ErrNoBundle) {
+		return advice.Add(fmt.Errorf("%w, and %s is its name cut to 8.3 characters", err, cut),
+			"write the medium again with long names: xorriso -as mkisofs -iso-level 3 -R -J -o FILE.iso DIR; see airgap docs walkthrough")
+	}
+	return err
+}
+
 // refuseOthers reports every existing file that is not regular.
 func (f folder) refuseOthers(names []string) error {
 	var problems []error
 	for _, name := range names {
-		if info, err := f.root.Lstat(name); err == nil {
+		if info, err := f.root.Lstat(f.entry(name)); err == nil {
 			problems = append(problems, wantRegular(name, info))
 		}
 	}
@@ -59,22 +104,7 @@ func wantRegular(name string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	return &DamageError{Part: name, Chunk: -1, Cause: "it is " + fileKind(info.Mode()) + ", want a regular file"}
-}
-
-func fileKind(mode fs.FileMode) string {
-	switch mode.Type() {
-	case fs.ModeDir:
-		return "a directory"
-	case fs.ModeSymlink:
-		return "a symbolic link"
-	case fs.ModeNamedPipe:
-		return "a FIFO"
-	case fs.ModeSocket:
-		return "a socket"
-	default:
-		return "a device"
-	}
+	return &DamageError{Part: name, Chunk: -1, Cause: "it is " + host.FileKind(info.Mode()) + ", want a regular file"}
 }
 
 // ownFile is an open file in the directory of a bundle.
@@ -135,24 +165,4 @@ func hashFile(source fs.FS, name string, limit int64) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// openToWrite opens or creates a file in a directory that others can write to. It
-// refuses a link, because airgap would write to another place.
-func openToWrite(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o644)
-	if errors.Is(err, unix.ELOOP) {
-		return nil, fmt.Errorf("write %s: it is a symbolic link, want a regular file", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("write %s: it is %s, want a regular file", path, fileKind(info.Mode()))
-	}
-	if err != nil {
-		return nil, errors.Join(err, f.Close())
-	}
-	return f, nil
 }

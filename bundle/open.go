@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/altered"
 )
 
 // MaxIndex is the largest index of a bundle, in bytes: it is read into memory.
@@ -50,7 +53,7 @@ func Open(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
 		}
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open bundle %s: %w", dir, err), source.root.Close())
+		return nil, errors.Join(fmt.Errorf("open bundle %s: %w", dir, source.noBundle(err)), source.root.Close())
 	}
 	b.root = source.root
 	return b, nil
@@ -150,6 +153,9 @@ func readIndex(source fs.FS, sums sums) (*Index, []byte, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if text, is := altered.UnixLines(data); is && sha256Hex(text) == sums[IndexName] {
+		return nil, nil, lineEndsDamage(IndexName)
+	}
 	if sha256Hex(data) != sums[IndexName] {
 		return nil, nil, &DamageError{Part: IndexName, Chunk: -1, Cause: "SHA-256 does not match the signed value"}
 	}
@@ -189,7 +195,8 @@ func openParts(source fs.FS, parts []Part) ([]openPart, error) {
 func openPartFile(source fs.FS, p Part) (ownFile, error) {
 	f, size, err := openRegular(source, p.Name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, &DamageError{Part: p.Name, Chunk: -1, Cause: fmt.Sprintf("missing (%d bytes)", p.Size)}
+		return nil, advice.Add(&DamageError{Part: p.Name, Chunk: -1, Cause: fmt.Sprintf("missing (%d bytes)", p.Size)},
+			"copy the missing part to this directory; if the bundle is on several media, run airgap registry import --set DIR with each of them")
 	}
 	if err != nil {
 		return nil, err

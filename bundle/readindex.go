@@ -3,6 +3,7 @@ package bundle
 import (
 	"crypto/ecdsa"
 	"fmt"
+	"io"
 )
 
 // Signed is the signed index of a bundle without its parts. A joining host gets it from
@@ -12,6 +13,7 @@ type Signed struct {
 	// Files are the verified files of the index: the index, SHA256SUMS, its signature and
 	// the public key.
 	Files map[string][]byte
+	Sums  map[string]string // SHA256SUMS: lower-case hex SHA-256 by file name
 }
 
 // ReadSigned checks and reads the signed index in dir. Its errors are the errors of Open.
@@ -55,7 +57,7 @@ func readSigned(dir string, trusted []*ecdsa.PublicKey, withKey bool) (*Signed, 
 			return nil, &DamageError{Part: PublicKeyName, Chunk: -1, Cause: "SHA-256 does not match the signed value"}
 		}
 	}
-	return &Signed{index, files}, nil
+	return &Signed{index, files, all}, nil
 }
 
 // PublicKeyIn reads the public key in dir, the directory of a bundle. It is only as
@@ -87,6 +89,23 @@ func IDIn(dir string) (string, error) {
 func HasSums(dir string, want []byte) (bool, error) {
 	text, err := readIn(dir, SumsName, maxSums)
 	return err == nil && string(text) == string(want), err
+}
+
+// Opened is an open file in the directory of a bundle.
+type Opened interface {
+	io.ReaderAt
+	io.Closer
+}
+
+// OpenIn opens a file in dir, the directory of a bundle, as Open does. A file that is not regular is an error.
+func OpenIn(dir, name string) (Opened, error) {
+	source, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer source.root.Close()
+	f, _, err := openRegular(source, name)
+	return f, err
 }
 
 func readIn(dir, name string, limit int64) ([]byte, error) {

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/altered"
 )
 
 // SignerError reports a valid signature from a key that is not trusted. It is
@@ -40,5 +43,16 @@ func checkSignature(source fs.FS, data, signature []byte, trusted []*ecdsa.Publi
 			return &SignerError{Fingerprint(signer), prints}
 		}
 	}
+	if text, converted := altered.UnixLines(data); converted {
+		signature, _ = altered.UnixLines(signature)
+		if checkSignature(source, text, signature, trusted) == nil {
+			return lineEndsDamage(SumsName)
+		}
+	}
 	return fmt.Errorf("%w (trusted: %s)", ErrSignature, strings.Join(prints, ", "))
+}
+
+// lineEndsDamage is the error for a file that a gate has converted.
+func lineEndsDamage(name string) error {
+	return advice.Add(&DamageError{Part: name, Chunk: -1, Cause: "its line ends are CRLF: a gate, a transfer as text or an editor converted it"}, altered.LineEndsHint)
 }

@@ -9,6 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // target is the set of parts during the write.
@@ -27,7 +29,7 @@ type target struct {
 func openTarget(dir string, parts []Part, partSize int64) (*target, error) {
 	t := &target{partSize: partSize}
 	for _, p := range parts {
-		f, err := openToWrite(filepath.Join(dir, p.Name))
+		f, err := host.OpenToWrite(filepath.Join(dir, p.Name))
 		if err != nil {
 			return nil, errors.Join(err, t.close())
 		}

@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/bundle/prefix"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/altered"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -88,7 +89,7 @@ func (w *work) takeMark() error {
 	if err := os.MkdirAll(w.dir, 0o755); err != nil {
 		return err
 	}
-	mark, err := openToWrite(filepath.Join(w.dir, partialName))
+	mark, err := host.OpenToWrite(filepath.Join(w.dir, partialName))
 	if err != nil {
 		return err
 	}
@@ -170,7 +171,7 @@ func checkForeign(dir string, draft *Index, stick []StickFile) error {
 	}
 	for _, e := range entries {
 		name := e.Name()
-		if name == "lost+found" || name == "System Volume Information" || strings.HasPrefix(name, ".Trash") {
+		if altered.IsJunk(name) {
 			continue
 		}
 		if !slices.Contains(ours, strings.TrimSuffix(name, ".tmp")) {

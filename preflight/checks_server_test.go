@@ -84,9 +84,9 @@ func TestServerChecks(t *testing.T) {
 		{"a disk that is not writable", etcdSync, latency(0, errors.New("read-only file system")), controlPlane, Error, "read-only"},
 		{"a worker", etcdSync, &facts.Facts{}, Want{}, Skip, "no role control-plane"},
 		{"etcd runs", etcdSync, &facts.Facts{Asked: facts.Asked{EtcdDiskOutcome: facts.Outcome{Skipped: "etcd runs"}}}, controlPlane, Skip, "etcd runs"},
-		{"errors of the USB drive", usbMedia, &facts.Facts{DiskErrors: []facts.DiskErrors{{Device: "sdb", Count: 3, Last: "I/O error, dev sdb"}}}, Want{MediumDevice: "sdb1"}, Fail, "sdb: 3 errors"},
-		{"errors of another disk", usbMedia, &facts.Facts{DiskErrors: []facts.DiskErrors{{Device: "sda", Count: 1, Last: "I/O error, dev sda"}}}, Want{MediumDevice: "sdb1"}, Warn, "sda: 1 errors"},
-		{"a healthy USB drive", usbMedia, &facts.Facts{}, Want{MediumDevice: "sdb1"}, Pass, "no error"},
+		{"errors of the USB drive", usbMedia, failing("sdb", 3), Want{MediumDevices: []string{"dm-3", "sdb1"}}, Fail, "sdb: 3 errors"},
+		{"errors of another disk", usbMedia, failing("sda", 1), Want{MediumDevices: []string{"dm-3", "sdb1"}}, Warn, "sda: 1 errors"},
+		{"a healthy USB drive", usbMedia, &facts.Facts{}, Want{MediumDevices: []string{"dm-3", "sdb1"}}, Pass, "no error"},
 
 		{"every program start is logged", auditd, audited(facts.Audit{Rules: auditrules.Rules{Floods: flood}}, "active"), Want{}, Warn, "the work of containers: -S execve in /f:1"},
 		{"a login of any number", auditd, audited(facts.Audit{Rules: auditrules.Rules{Floods: []auditrules.Rule{{At: "/f:1", Text: "-S x", Unset: true}}}}, "active"), Want{}, Warn, "4294967295"},
@@ -246,4 +246,9 @@ func TestGPUChecks(t *testing.T) {
 		{"not in the bundle, before the driver", gpuFabric, switches(""), node(), Warn, "no Fabric Manager yet"},
 		{"no switches", gpuFabric, card(1, 1), node(), Skip, "NVSwitches"},
 	})
+}
+
+// failing is a server with errors of one disk.
+func failing(disk string, times int) *facts.Facts {
+	return &facts.Facts{DiskErrors: []facts.DiskErrors{{Device: disk, Count: times, Last: "I/O error, dev " + disk}}}
 }

@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"airgap.dev/airgap/preflight/facts"
@@ -36,7 +37,7 @@ func judgeMedia(f *facts.Facts, w *Want) Result {
 	var found []string
 	for _, d := range f.DiskErrors {
 		status = worse(status, Warn)
-		if w.MediumDevice != "" && onDisk(w.MediumDevice, d.Device) {
+		if slices.ContainsFunc(w.MediumDevices, func(medium string) bool { return onDisk(medium, d.Device) }) {
 			status = Fail
 		}
 		found = append(found, fmt.Sprintf("%s: %d errors, the last one: %s", d.Device, d.Count, d.Last))

@@ -190,7 +190,7 @@ func recordedHosts() []recordedHost {
 			change: func(w *Want) {
 				w.Roles, w.Ports, w.OtherAddresses = []Role{Worker, GPU}, workerPorts(), []string{"10.20.0.10"}
 				w.Packages = append(w.Packages, "kmod-nvidia-open-dkms")
-				w.MediumDevice = "sdb1"
+				w.MediumDevices = []string{"sdb1"}
 			},
 			fails: []string{"usb-media", "proxy-env", "gpu-bar", "gpu-nouveau", "secure-boot", "gpu-kernel-devel", "gpu-foreign"},
 		},

@@ -94,11 +94,12 @@ func TestUSBStorage(t *testing.T) {
 		"usbguard":                {"etc/motd", "", "active", "", "usbguard.service is active"},
 		"usbguard is off":         {"etc/motd", "", "inactive", "", ""},
 		"readable already":        {"etc/modprobe.d/cis.conf", "install usb-storage /bin/true\n", "", "sda3", ""},
+		"read through NFS":        {"etc/modprobe.d/cis.conf", "install usb-storage /bin/true\n", "", "network", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := gatherFiles(t, map[string]string{tc.file: tc.text})
 			f.Units = []facts.Unit{{Name: "usbguard.service", State: tc.unit, Enabled: "enabled"}}
-			got := judgeUSB(f, &Want{MediumDevice: tc.medium})
+			got := judgeUSB(f, &Want{MediumDevices: strings.Fields(tc.medium)})
 			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
 				t.Errorf("got %+v, want %q", got, tc.want)
 			}

@@ -15,21 +15,26 @@ var usbStorage = Check{
 
 // judgeUSB passes if airgap reads the bundle from a disk already: the drive was let in, or the bundle came another way.
 func judgeUSB(f *facts.Facts, w *Want) Result {
-	var found []string
+	found := USBBlocks(f)
+	switch {
+	case len(found) == 0:
+		return pass("nothing blocks them")
+	case len(w.MediumDevices) > 0:
+		return pass("blocked (%s), but the bundle is already readable on %s", strings.Join(found, "; "), w.MediumDevices[0])
+	}
+	return Result{Warn, strings.Join(found, "; "), "a way to bring the bundle to the server",
+		fmt.Sprintf("ask the security team for an exception before the trip (%s), or copy the bundle through the network and install from that directory", usbException(f))}
+}
+
+// USBBlocks are the settings and services of a host that block USB drives.
+func USBBlocks(f *facts.Facts) (found []string) {
 	for _, l := range f.USBBlocked {
 		found = append(found, l.String())
 	}
 	if f.Unit("usbguard.service").Active() {
 		found = append(found, "usbguard.service is active and blocks unknown drives")
 	}
-	switch {
-	case len(found) == 0:
-		return pass("nothing blocks them")
-	case w.MediumDevice != "":
-		return pass("blocked (%s), but the bundle is already readable on %s", strings.Join(found, "; "), w.MediumDevice)
-	}
-	return Result{Warn, strings.Join(found, "; "), "a way to bring the bundle to the server",
-		fmt.Sprintf("ask the security team for an exception before the trip (%s), or copy the bundle through the network and install from that directory", usbException(f))}
+	return found
 }
 
 func usbException(f *facts.Facts) string {

@@ -74,8 +74,8 @@ type Want struct {
 
 	Site Config // settings for the checks in airgap.yaml
 
-	// MediumDevice is the disk with the bundle, "sdb1"; "" for none.
-	MediumDevice string
+	// MediumDevices are the devices with the bundle, "dm-3" and "sdb1" below it; none if they are unknown.
+	MediumDevices []string
 
 	Packages      []string  // names of all RPMs to install
 	Headers       []string  // releases of kernels, as in uname -r, with headers in the bundle; nil if unknown

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // link makes the store serve the bundle from its location, such as a stick, without a copy: the
@@ -81,7 +82,7 @@ func checkLinkedBundle(dir string, b *bundle.Bundle) error {
 	}
 	to, err := os.Readlink(dir)
 	return errors.Join(err, fmt.Errorf("open bundle %s, which is served in place from %s: found bundle %s there, want %s: "+
-		"restore the former bundle, or serve the new one: airgap registry import --in-place %s", filepath.Base(dir), to, b.ID(), want, to))
+		"restore the former bundle, or serve the new one: airgap registry import --in-place %s", filepath.Base(dir), to, b.ID(), want, ui.Quote(to)))
 }
 
 // checkReadable returns an error if the registry's user cannot read the bundle: each parent directory

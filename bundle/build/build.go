@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/delta"
 	"airgap.dev/airgap/bundle/fetch"
+	"airgap.dev/airgap/bundle/medium"
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/bundle/plan"
 	"airgap.dev/airgap/bundle/program"
@@ -22,21 +23,24 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/internal/version"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // Options are the inputs and settings of a bundle.
 type Options struct {
-	File     string                // path of airgap.yaml; airgap.lock is in the same directory
-	Out      string                // directory of the USB drive; the bundle is written to Out/NAME; Plan does not use it
-	Facts    string                // directory with the facts of the servers; "": assume a minimal installation
-	Keys     string                // directory of the signing keys; missing keys are created
-	SignKey  string                // file or pipe with a key that replaces the key in Keys; "": none
-	PartSize string                // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
-	Update   []string              // names to resolve again although airgap.lock has them
-	Strict   bool                  // fail if something may be missing on site
-	Delta    delta.Options         // the contents that the servers already have
-	Commands func() *cobra.Command // creates the command tree for the man pages in airgap.rpm
-	Progress ui.Progress           // receives warnings and progress
+	File     string   // path of airgap.yaml; airgap.lock is in the same directory
+	Out      string   // directory of the USB drive; the bundle is written to Out/NAME; Plan does not use it
+	Facts    string   // directory with the facts of the servers; "": assume a minimal installation
+	Keys     string   // directory of the signing keys; missing keys are created
+	SignKey  string   // file or pipe with a key that replaces the key in Keys; "": none
+	PartSize string   // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
+	Update   []string // names to resolve again although airgap.lock has them
+	Strict   bool     // fail if something may be missing on site
+	// AnyFilesystem writes to a medium that the servers cannot read, because it ends at a gate.
+	AnyFilesystem bool
+	Delta         delta.Options         // the contents that the servers already have
+	Commands      func() *cobra.Command // creates the command tree for the man pages in airgap.rpm
+	Progress      ui.Progress           // receives warnings and progress
 	// LimitRate limits the sum of all downloads, in bytes per second with a unit: "20MB"; "": no limit.
 	LimitRate string
 
@@ -111,11 +115,26 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	d.plan, err = plan.Make(ctx, plan.Options{
 		File: o.File, Cluster: d.cluster, Text: text, Facts: o.Facts, Update: o.Update,
 		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Prepare: o.prepareClient(rate),
+		Surveyed: func(byNode map[string]*facts.Facts) error {
+			return medium.Check(ctx, o.Out, o.AnyFilesystem, readers(d.cluster, byNode), o.Progress.Say)
+		},
 	}, o.Progress)
 	if err == nil {
 		reportPlan(o.Progress, d.plan)
 	}
 	return d, err
+}
+
+// readers are the servers that read the medium: the first control-plane host, and without SSH all others,
+// since each of them needs airgap.rpm.
+func readers(c *config.Cluster, byNode map[string]*facts.Facts) (all []medium.Server) {
+	for _, n := range c.Nodes {
+		first := n.Name == c.Master().Name
+		if first || c.SSH == nil {
+			all = append(all, medium.Server{Name: n.Name, OS: c.Packages.OS, Facts: byNode[n.Name], First: first})
+		}
+	}
+	return all
 }
 
 // parsePartSize reads the size of the parts in bytes: a multiple of the chunk size.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/medium"
 	"airgap.dev/airgap/bundle/operators"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
@@ -108,7 +109,20 @@ func unknown(all []operators.Operator) int {
 // omits, and the totals.
 func (p *Proof) Write(w io.Writer) error {
 	p.list(w)
-	return errors.Join(writeBase(w, p.base), p.sum(w))
+	err := writeBase(w, p.base)
+	fmt.Fprintf(w, "time to read %s on the site: %s\n", ui.Size(p.carried()), medium.Times(p.carried()))
+	return errors.Join(err, p.sum(w))
+}
+
+// carried is the size of the bundle: a delta omits files.
+func (p *Proof) carried() int64 {
+	bytes := p.ClosedWorld.Bytes
+	if p.base != nil {
+		for _, f := range p.base.Files {
+			bytes -= f.Size
+		}
+	}
+	return max(0, bytes)
 }
 
 func (p *Proof) list(w io.Writer) {

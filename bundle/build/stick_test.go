@@ -109,7 +109,10 @@ func TestInstallTextOfADelta(t *testing.T) {
 			[]string{"airgap preflight /mnt/stick/test-delta-1 --require-key SHA256:...\n", "airgap install /mnt/stick/test-delta-1 --require-key SHA256:...\n"},
 			[]string{"install /mnt/stick/\n"},
 		},
-		{nil, false, []string{"rpm -U --oldpackage --replacepkgs airgap.rpm", "prints a page.\n\n1. Trust"}, []string{"delta"}},
+		{nil, false, []string{
+			"rpm -U --oldpackage --replacepkgs airgap.rpm", "prints a page.\n\n0. The drive", "mount -o ro /dev/sdb1 /mnt/stick\n      cd /mnt/stick/test-delta-1\n",
+			"noexec or showexec", "airgap inspect DIR --full",
+		}, []string{"delta", "./airgap", "/mnt/stick/airgap"}},
 		{&bundle.Base{Bundles: []string{"test-delta-0", "test"}, Files: make([]bundle.Held, 3)}, false,
 			[]string{
 				"This is a delta. It does not contain 3 files", "have from\ntest-delta-0, test.", "rpm -U --replacepkgs airgap.rpm",

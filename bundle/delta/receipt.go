@@ -51,6 +51,6 @@ func WriteReceipt(file string, pki trust.PKI, bundles []*bundle.Bundle) (Receipt
 
 func (r Receipt) Write(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%s: %s of %s\n  signed by %s\n  next, on the connected host: airgap bundle --delta-from %s --receipt-key %s\n",
-		r.File, ui.Count(r.Files, "file"), ui.Count(len(r.Bundles), "bundle"), r.Authority, r.File, r.Authority)
+		r.File, ui.Count(r.Files, "file"), ui.Count(len(r.Bundles), "bundle"), r.Authority, ui.Quote(r.File), r.Authority)
 	return err
 }

@@ -25,6 +25,9 @@ type Options struct {
 type Contents struct {
 	*bundle.Index
 
+	// Renamed are the names in the directory that differ from the bundle's.
+	Renamed []string `json:"renamed,omitempty"`
+
 	key        string // fingerprints of the accepted keys; one of them signed the bundle
 	full, list bool
 }
@@ -46,7 +49,7 @@ func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Contents{b.Index(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
+	return &Contents{b.Index(), b.Renamed(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
 }
 
 // Write prints the totals of the bundle, and with List each item.
@@ -59,6 +62,9 @@ func (c *Contents) Write(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
 	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, c.key)
+	if len(c.Renamed) > 0 {
+		fmt.Fprintf(w, "  names     changed by the medium or a gate: %s; airgap reads them, and gives its copy the right names\n", strings.Join(c.Renamed, ", "))
+	}
 	fmt.Fprintf(w, "  for       %s, %s\n", i.Lock.OS, i.Lock.Platform)
 	fmt.Fprintf(w, "  size      %s in %s\n", ui.Size(s.Size), ui.Count(len(i.Parts), "part"))
 	fmt.Fprintf(w, "  images    %4d  %9s\n", s.Images.Count, ui.Size(s.Images.Bytes))

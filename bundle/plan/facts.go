@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/altered"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
@@ -66,13 +70,9 @@ func readSurveys(ctx context.Context, dir string) ([]survey, error) {
 	if dir == "" {
 		return nil, nil
 	}
-	var files []string
-	for _, pattern := range []string{"*.facts.yaml", "*.survey", "*.survey.gz"} {
-		some, err := filepath.Glob(filepath.Join(dir, pattern))
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, some...)
+	files, err := surveyFiles(dir)
+	if err != nil {
+		return nil, err
 	}
 	if len(files) == 0 {
 		return nil, advice.Add(fmt.Errorf("read facts: %s has no files *.facts.yaml, *.survey or *.survey.gz", dir),
@@ -89,6 +89,23 @@ func readSurveys(ctx context.Context, dir string) ([]survey, error) {
 	return all, nil
 }
 
+// surveyFiles returns the files with facts in dir, also with names in upper case, and without the files
+// that desktops add, such as ._cp1.survey.
+func surveyFiles(dir string) (files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read facts: %w", err)
+	}
+	for _, ending := range []string{".facts.yaml", ".survey", ".survey.gz"} {
+		for _, e := range entries {
+			if strings.HasSuffix(altered.Plain(e.Name()), ending) && !altered.IsJunk(e.Name()) {
+				files = append(files, filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	return files, nil
+}
+
 // LoadFacts reads the output of airgap survey or of its script.
 func LoadFacts(ctx context.Context, path string) (*facts.Facts, error) {
 	f, err := host.OpenPlain(path)
@@ -98,7 +115,7 @@ func LoadFacts(ctx context.Context, path string) (*facts.Facts, error) {
 	defer f.Close()
 	parse := func(r io.Reader) (*facts.Facts, error) { return facts.ReadSurvey(ctx, r) }
 	var from io.Reader = f
-	switch filepath.Ext(path) {
+	switch filepath.Ext(altered.Plain(path)) {
 	case ".yaml":
 		parse = facts.ReadFacts
 	case ".gz":

@@ -24,6 +24,10 @@ func TestUnsurveyed(t *testing.T) {
 	if r, err := packageRequest(c, []*facts.Facts{byAddress}, nil); err != nil || strings.Join(r.Assumed, " ") != "cp1" {
 		t.Errorf("facts of a host of another name, with w1's address: %q are assumed, %v", r.Assumed, err)
 	}
+	other := &facts.Facts{Host: "cp1"}
+	if by := byNode(c, []*facts.Facts{byAddress, other}); len(by) != 2 || by["w1"] != byAddress || by["cp1"] != other {
+		t.Errorf("facts by node: %v", by)
+	}
 	if r, err := packageRequest(c, nil, nil); err != nil || len(r.Assumed) > 0 {
 		t.Errorf("without any facts no server is in Assumed: %q, %v", r.Assumed, err)
 	}

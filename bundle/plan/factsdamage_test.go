@@ -53,3 +53,24 @@ func TestDamagedFacts(t *testing.T) {
 		assert.Contains(t, advice.Of(err), "copy the file from the server again", name)
 	}
 }
+
+// TestSurveyFiles: names in upper case are found, and files of desktops are not read.
+func TestSurveyFiles(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"CP1.SURVEY", "cp2.survey.gz", "W1.FACTS.YAML", "._cp1.survey", "._w1.facts.yaml", ".DS_Store", "notes.txt"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+	}
+	files, err := surveyFiles(dir)
+	require.NoError(t, err)
+	for i, f := range files {
+		files[i] = filepath.Base(f)
+	}
+	assert.Equal(t, []string{"W1.FACTS.YAML", "CP1.SURVEY", "cp2.survey.gz"}, files)
+
+	var written bytes.Buffer
+	require.NoError(t, (&facts.Facts{Schema: facts.Schema, Host: "w1"}).Write(&written))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "W1.FACTS.YAML"), bytes.ReplaceAll(written.Bytes(), []byte("\n"), []byte("\r\n")), 0o600))
+	read, err := LoadFacts(t.Context(), filepath.Join(dir, "W1.FACTS.YAML"))
+	require.NoError(t, err)
+	assert.Equal(t, "w1", read.Host)
+}

@@ -35,6 +35,17 @@ func belongs(f *facts.Facts, n config.Node) bool {
 	})
 }
 
+// byNode has the facts of the surveyed nodes, by their names.
+func byNode(c *config.Cluster, surveyed []*facts.Facts) map[string]*facts.Facts {
+	by := map[string]*facts.Facts{}
+	for _, n := range c.Nodes {
+		if at := slices.IndexFunc(surveyed, func(f *facts.Facts) bool { return belongs(f, n) }); at >= 0 {
+			by[n.Name] = surveyed[at]
+		}
+	}
+	return by
+}
+
 // checkHosts prints a warning for absent nodes whose date is past, and for facts of hosts that are not nodes. If no facts are of a node, it
 // returns an error: the plan would assume a minimal installation for every server.
 func checkHosts(c *config.Cluster, dir string, surveys []survey, p ui.Progress) error {

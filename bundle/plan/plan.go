@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // The platform of the servers. x86_64 is the only supported architecture.
@@ -37,6 +38,8 @@ type Options struct {
 	Own     []bundle.OwnImage         // images that airgap builds
 	Prepare func(*fetch.Client) error // called before the first request; nil: nothing
 	Base    *bundle.Inventory         // contents of the servers, for a delta; nil for a complete bundle
+	// Surveyed is called with the facts of each surveyed node before any request to upstream; nil: not.
+	Surveyed func(byNode map[string]*facts.Facts) error
 }
 
 // Make returns the plan, and prints warnings to p. If airgap.yaml and the facts are not
@@ -56,6 +59,11 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 		return nil, err
 	}
 	o.Cluster = c
+	if o.Surveyed != nil {
+		if err := o.Surveyed(byNode(c, surveyed)); err != nil {
+			return nil, err
+		}
+	}
 	gpus, err := checkCompatibility(c, surveyed, time.Now(), p)
 	if err != nil {
 		return nil, err

@@ -21,6 +21,7 @@ import (
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // connection is a connection to a unit, after its first frame.
@@ -74,7 +75,7 @@ func (s state) String() string {
 func (s state) hint(dir string) string {
 	line := commandLine(s.Args)
 	if s.Dir != dir {
-		line = "cd " + quoted(s.Dir) + " && " + line
+		line = "cd " + ui.Quote(s.Dir) + " && " + line
 	}
 	return fmt.Sprintf("wait for it, or follow it with its own command: %s", line)
 }
@@ -82,19 +83,9 @@ func (s state) hint(dir string) string {
 func commandLine(args []string) string {
 	words := []string{"airgap"}
 	for _, arg := range args {
-		words = append(words, quoted(arg))
+		words = append(words, ui.Quote(arg))
 	}
 	return strings.Join(words, " ")
-}
-
-func quoted(word string) string {
-	plain := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=,@+", r)
-	}
-	if word != "" && !strings.ContainsFunc(word, func(r rune) bool { return !plain(r) }) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 // follow shows the command until its end.

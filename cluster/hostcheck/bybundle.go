@@ -40,7 +40,7 @@ func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
 			return preflight.Report{}, err
 		}
 	}
-	s = s.With(site.Given{Medium: host.DeviceOf(o.Dir)})
+	s = s.With(site.Given{Medium: host.DevicesOf(o.Dir)})
 	store := registry.Store{Dir: site.StoreDir}
 	stored, err := store.Has(b, t.Keys...)
 	if err != nil {

@@ -112,7 +112,7 @@ func Want(s *site.Site, stored bool) (preflight.Want, error) {
 		AllowCgroupV1: c.Kubernetes.AllowsCgroupV1(),
 		NodeName:      s.Node.Name, NodeAddress: s.Node.Address, PodSubnet: c.Kubernetes.PodSubnet, ServiceSubnet: c.Kubernetes.ServiceSubnet,
 		AuditBytes: c.Kubernetes.Audit.Bytes(), LogBytes: kubeadm.PodLogBytes(c.Kubernetes, s.Facts),
-		SysctlFile: settings.SysctlFile, KubeletSysctls: settings.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevice: s.Medium,
+		SysctlFile: settings.SysctlFile, KubeletSysctls: settings.KubeletSysctls(), Nodes: len(c.Nodes), MediumDevices: s.Medium,
 		Network:    cni.NeedsOf(c.Network),
 		ImageBytes: holds.Images.Bytes, BundleCreated: s.Index.Created, Managed: began,
 		LastRun: lastRun, Peer: s.Peer, Ports: nodesteps.PortsToHold(s), SwapOff: c.HostSettings.Swap == settings.DisableSwap,

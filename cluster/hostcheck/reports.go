@@ -3,11 +3,12 @@ package hostcheck
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/altered"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight"
 )
@@ -47,7 +48,8 @@ func loadReports(paths []string) (preflight.Reports, error) {
 	return all, errors.Join(problems...)
 }
 
-// reportFiles returns path, or the *.json files in the directory at path.
+// reportFiles returns path, or the *.json files in the directory at path, also with names in upper case and
+// without the files that desktops add.
 func reportFiles(path string) ([]string, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -56,14 +58,20 @@ func reportFiles(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	files, err := fs.Glob(os.DirFS(path), "*.json") // fs.Glob on DirFS, because the directory's name may contain wildcards
-	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("read reports: no *.json in %s", path)
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, fmt.Errorf("read reports: %w", err)
 	}
-	for i := range files {
-		files[i] = filepath.Join(path, files[i])
+	var files []string
+	for _, e := range entries {
+		if strings.HasSuffix(altered.Plain(e.Name()), ".json") && !altered.IsJunk(e.Name()) {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
 	}
-	return files, err
+	if len(files) == 0 {
+		return nil, fmt.Errorf("read reports: no *.json in %s", path)
+	}
+	return files, nil
 }
 
 func loadReport(path string) (preflight.Reports, error) {

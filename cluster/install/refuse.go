@@ -6,6 +6,7 @@ import (
 
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/ui"
 )
 
 // RefuseUpgrade refuses changes that need airgap upgrade.
@@ -14,5 +15,5 @@ func RefuseUpgrade(ctx context.Context, s *site.Site, dir string) error {
 	if err != nil || reason == "" {
 		return err
 	}
-	return advice.Add(fmt.Errorf("install %s: this cluster has %s", dir, reason), "run airgap upgrade %s, which upgrades one host after another", dir)
+	return advice.Add(fmt.Errorf("install %s: this cluster has %s", dir, reason), "run airgap upgrade %s, which upgrades one host after another", ui.Quote(dir))
 }

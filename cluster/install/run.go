@@ -147,7 +147,7 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = s.With(site.Given{Required: t.Required, InPlace: o.InPlace, Medium: host.DeviceOf(o.Dir)})
+	s = s.With(site.Given{Required: t.Required, InPlace: o.InPlace, Medium: host.DevicesOf(o.Dir)})
 	if s, err = join.OfThisCluster(ctx, s); err != nil {
 		return nil, err
 	}

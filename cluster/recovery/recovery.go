@@ -73,7 +73,7 @@ func begin(ctx context.Context, o Options) (_ *ready, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s = s.With(site.Given{Required: r.trust.Required, Medium: host.DeviceOf(o.Bundle)})
+	s = s.With(site.Given{Required: r.trust.Required, Medium: host.DevicesOf(o.Bundle)})
 	r.Restoration = Restoration{Site: s, From: from}
 	if err := r.check(ctx); err != nil {
 		return nil, err

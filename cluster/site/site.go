@@ -40,7 +40,7 @@ type Site struct {
 	Peer     preflight.Peer // the host that this one joins; zero on the first host
 	Store    registry.Store // of this host
 	Choice   *NetworkChoice // nil if airgap.yaml and the defaults have all settings
-	Medium   string         // the block device with the bundle, for example "sdb1"; "" if there is none
+	Medium   []string       // the devices with the bundle, for example "dm-3" and "sdb1" below it; none if they are unknown
 	ToStore  int64          // bytes that the store still needs; 0: the size of the bundle, unless it is in the store
 	Nodes    []config.Node  // all nodes of airgap.yaml
 	Removed  []string       // the names of removed nodes: Config no longer lists them
@@ -50,7 +50,7 @@ type Site struct {
 type Given struct {
 	Required []string       // as in Site
 	Peer     preflight.Peer // as in Site
-	Medium   string         // as in Site
+	Medium   []string       // as in Site
 	InPlace  bool           // the store serves the bundle without a copy
 }
 

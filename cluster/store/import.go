@@ -23,6 +23,7 @@ type ImportOptions struct {
 	From    string // ADDRESS:PORT of another registry of the cluster; "": none
 	PKI     string // directory of the registries' authority
 	InPlace bool   // serve the bundle from where it lies
+	Set     bool   // Bundle is one medium of a set: import the parts that it has
 	Console ui.Console
 }
 
@@ -32,6 +33,12 @@ type Imported struct {
 	Was     bool   `json:"was"`     // it was in the store already
 	Written int64  `json:"written"` // bytes that were new, or were wrong
 	InPlace bool   `json:"inPlace"` // it is served from where it lies
+	// Missing are the files of a set that no imported medium has had, and MissingBytes is their size.
+	Missing      []string `json:"missing,omitempty"`
+	MissingBytes int64    `json:"missingBytes,omitempty"`
+	Unfinished   bool     `json:"unfinished,omitempty"` // it is not in the store yet
+	set          bool     // Bundle was one medium of a set
+	dir          string   // in the store, of a set
 }
 
 // Imports are the bundles of one import.
@@ -40,6 +47,9 @@ type Imports []Imported
 // Import copies bundles into a store, each once, and repairs existing ones. With an error
 // it returns the bundles that were imported before; nil if none was started.
 func Import(ctx context.Context, o ImportOptions) (Imports, error) {
+	if o.Set {
+		return importSet(ctx, o)
+	}
 	views, t, err := importedFrom(ctx, o)
 	for _, v := range views {
 		defer v.Close()
@@ -170,12 +180,24 @@ func (all Imports) Write(w io.Writer) error {
 
 func (i Imported) line() string {
 	switch {
+	case i.Unfinished:
+		return fmt.Sprintf("%s is not complete yet: %s (%s) missing: %s\nnext: mount the next medium and run the same command", i.Name,
+			ui.Count(len(i.Missing), "file"), ui.Size(i.MissingBytes), someOf(i.Missing))
 	case i.InPlace:
 		return i.Name + " is served from where it lies"
+	case i.Was && i.set:
+		return i.Name + " is in the store already"
 	case i.Was && i.Written == 0:
 		return i.Name + " is in the store already, and every byte of it is right; nothing changed"
 	case i.Was:
 		return fmt.Sprintf("%s was in the store already; %s of it were damaged and are repaired", i.Name, ui.Size(i.Written))
 	}
-	return i.Name + " is in the store"
+	if i.dir == "" {
+		return i.Name + " is in the store"
+	}
+	without := ""
+	if len(i.Missing) > 0 {
+		without = ", without " + someOf(i.Missing)
+	}
+	return fmt.Sprintf("%s is in the store%s\nnext: airgap install %s", i.Name, without, ui.Quote(i.dir))
 }

@@ -213,7 +213,7 @@ func (u *upgrade) open(ctx context.Context, t *site.Trust, o Options) error {
 		return err
 	}
 	if !joined {
-		return advice.Add(errors.New("upgrade the cluster: this host is not in a cluster"), "install a cluster: airgap install %s", u.view.Top().Dir())
+		return advice.Add(errors.New("upgrade the cluster: this host is not in a cluster"), "install a cluster: airgap install %s", ui.Quote(u.view.Top().Dir()))
 	}
 	if u.record, err = adoptRecord(ctx, s, ui.Teller(o.Console)); err != nil {
 		return err

@@ -142,6 +142,7 @@ func bundleFlags(f *pflag.FlagSet, o *build.Options) {
 	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign the bundle with, instead of the key in --keys; can be a pipe")
 	f.StringVar(&o.PartSize, "part-size", "4095MiB", "maximum size of a part; a multiple of 1MiB, at least 64MiB")
 	f.StringVar(&o.LimitRate, "limit-rate", "", "limit of all downloads together, in bytes per second, such as 20MB; can be another one when the command continues")
+	f.BoolVar(&o.AnyFilesystem, "any-filesystem", false, "write to a medium that the first server cannot mount, because it does not read this medium itself")
 	f.StringArrayVar(&o.Update, "update", nil, "entry of airgap.lock to resolve again: an image, a package, a repository, a file, an add-on, the plugin of the pod network, the URL of manifests, or all; can be repeated")
 	f.StringVar(&o.Delta.From, "delta-from", "", "directory of an earlier bundle, or a receipt: leave out the files in it, because the servers have them")
 	f.StringVar(&o.Delta.Authority, "receipt-key", "", "CA of the registry that must have signed the receipt, sha256:…; airgap registry status --receipt prints it")

@@ -32,8 +32,20 @@ type Release struct {
 	CPULevel int `json:"-"`
 	// GCC is the major version of the package gcc, which stays (Red Hat: developer tools of RHEL).
 	GCC int `json:"-"`
+	// ExFAT says that its kernel has exFAT.
+	ExFAT bool `json:"-"`
+	// Filesystems is the release of Linux whose XFS and ext4 the first minor release has. Rebased has those of
+	// a later minor release; zero if there is none.
+	Filesystems [2]int  `json:"-"`
+	Rebased     Rebased `json:"-"`
 	// NoMatchedDevel says that it has no package kernel-devel-matched.
 	NoMatchedDevel bool `json:"-"`
+}
+
+// Rebased is a minor release, and the release of Linux whose file systems it has.
+type Rebased struct {
+	Minor int
+	Linux [2]int
 }
 
 // Releases are those that bundles are made for, the oldest first.
@@ -43,16 +55,19 @@ func Releases() []Release {
 			OS: "el8", Kernel: "4.18", Glibc: "2.28", Cgroup: "v1", PacketFilter: "iptables on nft",
 			Source:   "Red Hat: RHEL 8 package manifest; kubernetes#131881",
 			Iptables: "iptables", UtilLinux: "util-linux", SHA1: true, CPULevel: 2, GCC: 8, NoMatchedDevel: true,
+			Filesystems: [2]int{5, 1}, // Red Hat: a default XFS of RHEL 9, with bigtime, cannot be mounted on RHEL 8
 		},
 		{
 			OS: Usual, Kernel: "5.14", Glibc: "2.34", Cgroup: "v2", PacketFilter: "iptables on nft, deprecated",
 			Source:   "Red Hat: RHEL 9 package manifest; considerations in adopting RHEL 9",
 			Iptables: "iptables-nft", UtilLinux: "util-linux-core", CPULevel: 2, GCC: 11,
+			ExFAT: true, Filesystems: [2]int{5, 14}, Rebased: Rebased{4, [2]int{6, 3}}, // centos-stream-9 merge request 3101
 		},
 		{
 			OS: "el10", Kernel: "6.12", Glibc: "2.39", Cgroup: "v2", PacketFilter: "nftables; xt modules in kernel-modules-extra",
 			Source:   "Red Hat: RHEL 10 package manifest; kops#18724",
 			NFTables: true, Iptables: "iptables-nft", UtilLinux: "util-linux-core", CPULevel: 3, GCC: 14,
+			ExFAT: true, Filesystems: [2]int{6, 12},
 		},
 	}
 }

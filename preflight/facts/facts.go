@@ -89,6 +89,7 @@ type Facts struct {
 	Accounts     []Account        `yaml:"accounts,omitempty" json:"accounts,omitempty"`       // root, and the user who has logged in
 	OddAccounts  []string         `yaml:"oddAccounts,omitempty" json:"oddAccounts,omitempty"` // their lines with wrong dates
 	FileScans    FileScans        `yaml:"fileScans" json:"fileScans"`
+	Media        Media            `yaml:"media,omitempty" json:"media,omitzero"`
 	USBBlocked   []SourceLine     `yaml:"usbBlocked,omitempty" json:"usbBlocked,omitempty"`
 	Units        []Unit           `yaml:"units,omitempty" json:"units,omitempty"`         // the surveyed units that exist
 	UnitFiles    []unitfile.File  `yaml:"unitFiles,omitempty" json:"unitFiles,omitempty"` // settings of systemd for the node's services, by unit

@@ -43,7 +43,7 @@ func probes() []probe {
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
 		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask}, {"accounts", readAccounts}, {"unitFiles", readUnitFiles}, {"programs", readPrograms},
-		{"dhcp", readDHCP}, {"usb", readUSB}, {"fileScans", readFileScans},
+		{"dhcp", readDHCP}, {"usb", readUSB}, {"media", readMedia}, {"fileScans", readFileScans},
 		{"packetRules", readRulesNow}, {"savedRules", readRulesSaved}, {"agents", readAgents},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},
 		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readInstalledByAirgap}, {"streams", readStreams}, {"dnfVariables", readDNFVariables},

@@ -3,6 +3,7 @@ package facts
 import (
 	"cmp"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,6 +72,28 @@ func unescapeMount(text string) string {
 		b.WriteByte(text[i])
 	}
 	return b.String()
+}
+
+// Mount is a mounted file system.
+type Mount struct {
+	Device  string // major:minor; of Btrfs, of no device
+	Point   string
+	Type    string
+	Source  string // "/dev/sdb1", "nas:/export"
+	Options []string
+}
+
+// MountOf returns the mount of an absolute path without links, for this process. fsys is the root of the host.
+func MountOf(fsys fs.FS, path string) (Mount, error) {
+	mounts, err := readMounts(reader{fs: fsys})
+	if err != nil {
+		return Mount{}, err
+	}
+	m, found := mountOf(mounts, path)
+	if !found {
+		return Mount{}, fmt.Errorf("find the mount of %s: /proc/self/mountinfo has none", path)
+	}
+	return Mount{m.device, m.point, m.fsType, m.source, m.options}, nil
 }
 
 // mountOf is the mount of a path. Later lines hide earlier ones.

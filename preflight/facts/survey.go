@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/altered"
 	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/packetfilter"
 	"airgap.dev/airgap/preflight/replay"
@@ -76,6 +78,9 @@ func ReadSurvey(ctx context.Context, r io.Reader) (*Facts, error) {
 	}
 	if len(text) > maxSurvey {
 		return nil, fmt.Errorf("the survey is larger than %d MiB", maxSurvey>>20)
+	}
+	if why := altered.LineEnds(text); why != "" {
+		return nil, advice.Add(fmt.Errorf("the output of the script was changed: %s", why), altered.LineEndsHint)
 	}
 	a := txtar.Parse(text)
 	if n := len(a.Files); n == 0 || a.Files[n-1].Name != surveyEnd {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nextboot"
 )
@@ -130,6 +131,36 @@ func TestSurveyFilters(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestSurveyLineEnds: a gate or an editor on Windows may convert the script and its output.
+func TestSurveyLineEnds(t *testing.T) {
+	script, err := SurveyScript()
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "survey.sh")
+	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(script, []byte("\n"), []byte("\r\n")), 0o600))
+	for _, shell := range []string{"dash", "bash --posix", "bash"} {
+		var stderr bytes.Buffer
+		argv := append(strings.Fields(shell), path)
+		cmd := exec.Command(argv[0], argv[1:]...)
+		cmd.Stderr = &stderr
+		out, err := cmd.Output()
+		require.Error(t, err, shell)
+		assert.Empty(t, string(out), shell)
+		assert.Equal(t, "survey.sh: its line ends are CRLF: run  sed 's/.$//' survey.sh >/tmp/survey.sh  and then that copy\n", stderr.String(), shell)
+	}
+
+	text := "-- fs/etc/hosts --\n127.0.0.1 localhost\n" + surveyedEnd()
+	for name, changed := range map[string]string{
+		"its line ends are CRLF": strings.ReplaceAll(text, "\n", "\r\n"),
+		"the text is UTF-16":     "\xff\xfe" + text,
+	} {
+		_, err := ReadSurvey(t.Context(), strings.NewReader(changed))
+		require.ErrorContains(t, err, name)
+		assert.Contains(t, advice.Of(err), "binary mode")
+	}
+	_, err = ReadSurvey(t.Context(), strings.NewReader(strings.Replace(text, "localhost\n", "localhost\r\n", 1)))
+	require.NoError(t, err, "of a server whose own file has such lines")
 }
 
 // filters are the functions of the script up to the first data.
