@@ -16,26 +16,31 @@ const module = "airgap.dev/airgap"
 // allowed has the permitted imports of each package, as in docs/design.md. Every package may
 // import the shared packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
-	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/workload", "bundle/operators"},
+	"bundle":           {"bundle/alteration", "bundle/blocktag", "bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/workload", "bundle/operators"},
 	"bundle/operators": {"bundle/workload"},
 	"bundle/plan": {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config",
 		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight", "preflight/facts"},
-	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
+	"bundle/build":     {"bundle", "bundle/delta", "bundle/pieces", "internal/media", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
 	"bundle/chart":     {"bundle/workload"},
 	"bundle/delta":     {"bundle", "cluster/site", "registry/trust"},
 	"bundle/fetch":     {"bundle/rpm"}, // the type of a login
 	"bundle/image":     {"bundle/fetch"},
-	"bundle/inspect":   {"bundle", "cluster/site"},
+	"bundle/inspect":   {"bundle", "bundle/sidefiles", "cluster/site"},
 	"bundle/matrix":    {"gpu", "internal/config", "kubeadm/release", "preflight"},
 	"bundle/push":      {"bundle", "cluster/site", "internal/config", "registry"},
 	"bundle/program":   {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "kubeadm/jointoken", "registry", "upkeep", "verify/nodereport"},
 	"bundle/rpm":       {},
 	"bundle/survey":    {"bundle/plan", "gpu", "preflight/facts"},
 	"bundle/workload":  {},
-	"registry":         {"bundle", "registry/trust"},
+	"registry":         {"bundle", "bundle/sidefiles", "registry/trust"},
 	"registry/trust":   {"bundle"}, // a receipt lists bundles
 	"preflight":        {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
 	"preflight/replay": {},
+
+	"bundle/alteration": {},
+	"bundle/blocktag":   {},
+	"bundle/pieces":     {"bundle"},
+	"bundle/sidefiles":  {"bundle"},
 
 	"preflight/agents":       {},
 	"preflight/auditrules":   {},
@@ -130,8 +135,9 @@ var allowed = map[string][]string{
 	"internal/config/inventory": {"internal/advice", "internal/config", "internal/host", "internal/hostrange", "internal/remote", "internal/ui", "internal/yamlfault"},
 	"internal/hostrange":        {},
 	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/hostrange", "internal/remote",
-		"internal/settings", "internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry", "internal/batches"},
+		"internal/settings", "internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry", "internal/batches", "internal/media"},
 	"internal/host":       {},
+	"internal/media":      {"internal/ui"},
 	"internal/httpclient": {},
 	"internal/listen":     {},
 	"internal/nevra":      {},

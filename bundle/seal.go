@@ -1,10 +1,14 @@
 package bundle
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"airgap.dev/airgap/bundle/blocktag"
+)
 
 // block is the number of bytes that are verified at a time in a chunk that was verified
 // before: the read size of io.Copy.
-const block = 32 << 10
+const block = blocktag.Block
 
 // seals make verification at every read cheap. When a chunk has its signed SHA-256,
 // each block of it gets a tag under a random key. The key and the tags stay in the
@@ -13,16 +17,16 @@ const block = 32 << 10
 // as long, and keeping the chunks would need their size in memory; the tags need 0.05 %
 // of it.
 type seals struct {
-	key    *tagKey
+	key    *blocktag.Key
 	kept   *seal // seal of every verified chunk of a kept copy; nil: use tags
 	chunks []atomic.Pointer[seal]
 }
 
 // seal has the tags of a chunk's blocks.
-type seal [ChunkSize / block]tag
+type seal [ChunkSize / block]blocktag.Tag
 
 func newSeals(chunks int64) *seals {
-	return &seals{key: newTagKey(), chunks: make([]atomic.Pointer[seal], chunks)}
+	return &seals{key: blocktag.NewKey(), chunks: make([]atomic.Pointer[seal], chunks)}
 }
 
 // keep trusts verified chunks without tags.
@@ -39,10 +43,10 @@ func (s *seals) put(k int64, chunk []byte) {
 	}
 	made := new(seal)
 	for i := 0; i*block < len(chunk); i++ {
-		made[i] = s.key.tag(chunk[i*block : min((i+1)*block, len(chunk))])
+		made[i] = s.key.Tag(chunk[i*block : min((i+1)*block, len(chunk))])
 	}
 	s.chunks[k].Store(made)
 }
 
 // fits reports whether piece is still block i of the sealed chunk.
-func (s *seals) fits(made *seal, i int, piece []byte) bool { return s.key.tag(piece) == made[i] }
+func (s *seals) fits(made *seal, i int, piece []byte) bool { return s.key.Tag(piece) == made[i] }

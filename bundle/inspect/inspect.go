@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/sidefiles"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -25,28 +26,29 @@ type Options struct {
 type Contents struct {
 	*bundle.Index
 
+	Altered sidefiles.Altered `json:"altered,omitempty"` // documentation that is missing or altered
+
 	key        string // fingerprints of the accepted keys; one of them signed the bundle
 	full, list bool
 }
 
 // Bundle checks the signature, the index, the sizes of all parts of a bundle, and every byte
 // of the files next to the parts; with Full it also reads every byte of the parts. The error
-// names the damaged file or the key that signed the bundle.
+// names the damaged file or the key that signed the bundle. Altered documentation is no error.
 func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	b, t, err := site.Open(o.Dir, o.Keys)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	if o.Full {
+	altered, err := sidefiles.Check(b)
+	if err == nil && o.Full {
 		err = b.Verify(ctx, o.Progress)
-	} else if err = b.VerifySideFiles(); err != nil {
-		err = fmt.Errorf("verify bundle %s: %w", b.Dir(), err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Contents{b.Index(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
+	return &Contents{b.Index(), altered, site.Fingerprints(t.Keys), o.Full, o.List}, nil
 }
 
 // Write prints the totals of the bundle, and with List each item.
@@ -57,8 +59,14 @@ func (c *Contents) Write(w io.Writer) error {
 	if c.full {
 		state = "signature valid, every byte verified"
 	}
+	if len(c.Altered) > 0 {
+		state += ", except documentation"
+	}
 	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
 	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, c.key)
+	for _, f := range c.Altered {
+		fmt.Fprintf(w, "  altered   %s: %s; no command uses this file\n", f.Name, f.Cause)
+	}
 	fmt.Fprintf(w, "  for       %s, %s\n", i.Lock.OS, i.Lock.Platform)
 	fmt.Fprintf(w, "  size      %s in %s\n", ui.Size(s.Size), ui.Count(len(i.Parts), "part"))
 	fmt.Fprintf(w, "  images    %4d  %9s\n", s.Images.Count, ui.Size(s.Images.Bytes))

@@ -1,4 +1,4 @@
-package bundle
+package blocktag
 
 import (
 	"bytes"
@@ -10,8 +10,8 @@ import (
 
 // TestTag compares the tag with its definition in exact arithmetic.
 func TestTag(t *testing.T) {
-	k := newTagKey()
-	for _, size := range []int{1, 7, 512, pieceSize, pieceSize + 1, 3*pieceSize - 8, block - 1, block} {
+	k := NewKey()
+	for _, size := range []int{1, 7, 512, pieceSize, pieceSize + 1, 3*pieceSize - 8, Block - 1, Block} {
 		p := make([]byte, size)
 		rand.Read(p)
 		var sums []uint64
@@ -25,7 +25,7 @@ func TestTag(t *testing.T) {
 			sums = append(sums, byDefinition(k.piece[:], words)...)
 		}
 		want := byDefinition(k.whole[:], sums)
-		if got := k.tag(p); got.hi != want[0] || got.lo != want[1] {
+		if got := k.Tag(p); got.hi != want[0] || got.lo != want[1] {
 			t.Errorf("%d bytes: %x %x, want %x", size, got.hi, got.lo, want)
 		}
 	}
@@ -50,29 +50,29 @@ func byDefinition(key, words []uint64) []uint64 {
 // TestTagOfOtherBytes changes each byte of a block, and swaps pieces. An equal tag is a
 // fault of the hash, because its chance is one in 2^62.
 func TestTagOfOtherBytes(t *testing.T) {
-	k, p := newTagKey(), make([]byte, block)
+	k, p := NewKey(), make([]byte, Block)
 	rand.Read(p)
-	want := k.tag(p)
+	want := k.Tag(p)
 	for i := range p {
 		p[i] ^= 1 << (i % 8)
-		if k.tag(p) == want {
+		if k.Tag(p) == want {
 			t.Fatalf("byte %d changed, the tag did not", i)
 		}
 		p[i] ^= 1 << (i % 8)
 	}
 	swapped := bytes.Join([][]byte{p[pieceSize : 2*pieceSize], p[:pieceSize], p[2*pieceSize:]}, nil)
-	if k.tag(swapped) == want {
+	if k.Tag(swapped) == want {
 		t.Error("two pieces were swapped, but the tag is the same")
 	}
-	if newTagKey().tag(p) == want {
+	if NewKey().Tag(p) == want {
 		t.Error("another key has the same tag")
 	}
 }
 
 func BenchmarkTag(b *testing.B) {
-	k, p := newTagKey(), make([]byte, block)
-	b.SetBytes(block)
+	k, p := NewKey(), make([]byte, Block)
+	b.SetBytes(Block)
 	for b.Loop() {
-		k.tag(p)
+		k.Tag(p)
 	}
 }
