@@ -137,7 +137,7 @@ func bundleFlags(f *pflag.FlagSet, o *build.Options) {
 	f.StringVar(&o.Facts, "facts", "", "directory with the files of airgap survey or its script (*.facts.yaml, *.survey, *.survey.gz); default: assume a minimal installation")
 	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle creates them")
 	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign the bundle with, instead of the key in --keys; can be a pipe")
-	f.StringVar(&o.PartSize, "part-size", "4095MiB", "maximum size of a part; a multiple of 1MiB, at least 64MiB")
+	f.StringVar(&o.PartSize, "part-size", "", "maximum size of a part; a multiple of 1MiB, at least 64MiB; default: 4095MiB, or less for media.gate in airgap.yaml")
 	f.StringArrayVar(&o.Update, "update", nil, "entry of airgap.lock to resolve again: an image, a package, a repository, a file, an add-on, the plugin of the pod network, the URL of manifests, or all; can be repeated")
 	f.StringVar(&o.Delta.From, "delta-from", "", "directory of an earlier bundle, or a receipt: leave out the files in it, because the servers have them")
 	f.StringVar(&o.Delta.Authority, "receipt-key", "", "CA of the registry that must have signed the receipt, sha256:…; airgap registry status --receipt prints it")
