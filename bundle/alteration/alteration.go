@@ -12,7 +12,7 @@ import (
 // largestText is the size above which a file is not a text that somebody converted.
 const largestText = 16 << 20
 
-// Cause says what happened to the file in r, which does not have the SHA-256 want.
+// Cause names the change of the file in r, which does not have the SHA-256 want.
 func Cause(r io.ReaderAt, size int64, want string) string {
 	const plain = "SHA-256 does not match the signed value"
 	switch {
