@@ -16,17 +16,18 @@ const module = "airgap.dev/airgap"
 // allowed has the permitted imports of each package, as in docs/design.md. Every package may
 // import the shared packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
-	"bundle":           {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image", "bundle/prefix", "bundle/workload", "bundle/operators", "bundle/blocktag"},
+	"bundle": {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image",
+		"bundle/prefix", "bundle/workload", "bundle/operators", "bundle/blocktag", "bundle/alteration"},
 	"bundle/operators": {"bundle/workload"},
 	"bundle/plan": {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config",
 		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight", "preflight/facts"},
-	"bundle/build": {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program",
-		"docs", "internal/config", "bundle/destinations", "bundle/fetch", "bundle/medium", "preflight/facts"},
+	"bundle/build": {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs",
+		"internal/config", "bundle/destinations", "bundle/fetch", "bundle/medium", "preflight/facts", "bundle/pieces", "internal/media"},
 	"bundle/chart":        {"bundle/fetch", "bundle/workload"},
 	"bundle/delta":        {"bundle", "cluster/site", "registry/trust"},
 	"bundle/fetch":        {"bundle/rpm"}, // the type of a login
 	"bundle/image":        {"bundle/fetch"},
-	"bundle/inspect":      {"bundle", "cluster/site"},
+	"bundle/inspect":      {"bundle", "cluster/site", "bundle/sidefiles"},
 	"bundle/matrix":       {"gpu", "internal/config", "kubeadm/release", "preflight"},
 	"bundle/push":         {"bundle", "cluster/site", "internal/config", "registry"},
 	"bundle/program":      {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm", "kubeadm/backup", "kubeadm/jointoken", "registry", "upkeep", "verify/nodereport"},
@@ -38,7 +39,10 @@ var allowed = map[string][]string{
 	"bundle/blocktag":     {},
 	"bundle/parts":        {"bundle"},
 	"bundle/medium":       {"internal/alike", "preflight", "preflight/facts"},
-	"registry":            {"bundle", "registry/trust", "bundle/parts"},
+	"bundle/alteration":   {},
+	"bundle/pieces":       {"bundle"},
+	"bundle/sidefiles":    {"bundle"},
+	"registry":            {"bundle", "registry/trust", "bundle/parts", "bundle/sidefiles"},
 	"registry/trust":      {"bundle"}, // a receipt lists bundles
 	"preflight":           {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
 	"preflight/replay":    {},
@@ -136,8 +140,8 @@ var allowed = map[string][]string{
 	"internal/exitcode":         {},
 	"internal/config/inventory": {"internal/advice", "internal/config", "internal/host", "internal/hostrange", "internal/remote", "internal/ui", "internal/yamlfault"},
 	"internal/hostrange":        {},
-	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/hostrange", "internal/remote",
-		"internal/settings", "internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry", "internal/batches"},
+	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/hostrange", "internal/remote", "internal/settings",
+		"internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry", "internal/batches", "internal/media"},
 	"internal/host":        {},
 	"internal/imagedigest": {},
 	"internal/httpclient":  {"internal/advice"},
@@ -165,6 +169,7 @@ var allowed = map[string][]string{
 	"internal/stop":        {},
 	"internal/loginfile":   {},
 	"internal/altered":     {},
+	"internal/media":       {"internal/ui"},
 }
 
 var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/imagedigest", "internal/listen", "internal/nevra",

@@ -45,7 +45,7 @@ func (b *Bundle) copy(ctx context.Context, c *copier, progress ui.Progress) erro
 	}
 	task := progress.Task("copy", b.chunks.size, true)
 	others := make(chan error, 1)
-	go func() { others <- c.copyOthers() }()
+	go func() { others <- c.copyOthers(progress.Say) }()
 	parts := c.copyParts(ctx, task)
 	err := errors.Join(parts, <-others)
 	task.End(err)
@@ -88,6 +88,9 @@ func (b *Bundle) sizes() ([]StickFile, error) {
 		}
 		if f != nil {
 			err = errors.Join(err, f.Close())
+		}
+		if errors.Is(err, ErrDamaged) && IsDocumentation(name) {
+			continue
 		}
 		if err != nil {
 			return nil, err
@@ -208,13 +211,18 @@ func (c *copier) keepParts() error {
 // They are written last.
 func makesBundle() []string { return []string{SumsName, SignatureName, IndexName} }
 
-// copyOthers copies the files next to the parts.
-func (c *copier) copyOthers() error {
+// copyOthers copies the files next to the parts, without altered documentation.
+func (c *copier) copyOthers(say func(string, ...any)) error {
 	for _, name := range c.from.otherFiles() {
 		if slices.Contains(makesBundle(), name) {
 			continue
 		}
-		if err := c.copyFile(name); err != nil {
+		err := c.copyFile(name)
+		if err != nil && IsDocumentation(name) && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrDamaged)) {
+			say("warning: the copy of the bundle is without %s: %v", name, err)
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}

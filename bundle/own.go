@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"airgap.dev/airgap/bundle/alteration"
 )
 
 // Own is an open file in the directory of the bundle: a part, SHA256SUMS, its
@@ -134,7 +136,7 @@ func (l *learned) learn(f ownFile, p Part) (Part, error) {
 		return p, err
 	}
 	if p.SHA256 != want {
-		return p, &DamageError{Part: p.Name, Chunk: -1, Cause: "SHA-256 does not match the signed value"}
+		return p, &DamageError{Part: p.Name, Chunk: -1, Cause: alteration.Cause(f, p.Size, want)}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

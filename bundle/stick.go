@@ -22,6 +22,9 @@ type StickFile struct {
 	open func() (io.ReadCloser, error)
 }
 
+// Size is the size in bytes.
+func (s StickFile) Size() int64 { return s.size }
+
 // StickBytes is a file with this content.
 func StickBytes(name string, content []byte) StickFile {
 	return StickFile{name, 0o644, int64(len(content)), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(content)), nil }}

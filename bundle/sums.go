@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 )
@@ -18,6 +20,15 @@ const (
 	ProgramName   = "airgap"             // executable for every user
 	partialName   = ".airgap-partial"    // exists until the bundle is finished
 )
+
+// IsDocumentation reports whether a file next to the parts is only for people to read: no
+// command uses it, so it may be missing or altered.
+func IsDocumentation(name string) bool {
+	return name == SBOMName || strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".txt")
+}
+
+// PlainName accepts the names of files in a bundle's directory.
+func PlainName(name string) bool { return isPlainName(name) }
 
 // sums is SHA256SUMS: lower-case hex SHA-256 by file name.
 type sums map[string]string
@@ -79,4 +90,30 @@ func sha256Hex(b []byte) string {
 // it, for a reader that knows its fingerprint.
 func IndexFiles() []string {
 	return []string{IndexName, SumsName, SignatureName, PublicKeyName}
+}
+
+// Sum is a file of a bundle's directory with its SHA-256.
+type Sum struct{ Name, SHA256 string }
+
+// SumsIn lists the files of the bundle in dir, sorted by name, also SHA256SUMS and its
+// signature. Nothing is verified.
+func SumsIn(dir string) ([]Sum, error) {
+	text, err := readIn(dir, SumsName, maxSums)
+	if err != nil {
+		return nil, err
+	}
+	all, err := parseSums(string(text))
+	if err != nil {
+		return nil, err
+	}
+	signature, err := readIn(dir, SignatureName, maxSignature)
+	if err != nil {
+		return nil, err
+	}
+	all[SumsName], all[SignatureName] = sha256Hex(text), sha256Hex(signature)
+	var list []Sum
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		list = append(list, Sum{name, all[name]})
+	}
+	return list, nil
 }

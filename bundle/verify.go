@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"runtime"
 	"slices"
@@ -19,14 +18,11 @@ import (
 // maxDamage limits the damaged chunks that Verify lists.
 const maxDamage = 10
 
-// Verify reads the whole bundle and reports damage: the first damaged chunks, and every
-// damaged file next to the parts.
+// Verify reads all parts and reports the first damaged chunks. Package sidefiles checks
+// the files next to the parts.
 func (b *Bundle) Verify(ctx context.Context, progress ui.Progress) error {
 	task := progress.Task("verify", b.chunks.size, true)
-	beside := make(chan error, 1)
-	go func() { beside <- b.VerifySideFiles() }()
-	parts := b.verifyChunks(ctx, task)
-	err := errors.Join(<-beside, parts)
+	err := b.verifyChunks(ctx, task)
 	task.End(err)
 	if err != nil {
 		return fmt.Errorf("verify bundle %s: %w", b.dir, err)
@@ -117,21 +113,4 @@ func (b *Bundle) otherFiles() []string {
 		parts[p.Name] = true
 	}
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(b.sums)), func(name string) bool { return parts[name] })
-}
-
-// VerifySideFiles reports every damaged file next to the parts.
-func (b *Bundle) VerifySideFiles() error {
-	var bad []error
-	for _, name := range b.otherFiles() {
-		sum, err := hashFile(b.source, name, maxBeside)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			bad = append(bad, &DamageError{Part: name, Chunk: -1, Cause: "missing"})
-		case err != nil:
-			bad = append(bad, err)
-		case sum != b.sums[name]:
-			bad = append(bad, &DamageError{Part: name, Chunk: -1, Cause: "SHA-256 does not match the signed value"})
-		}
-	}
-	return errors.Join(bad...)
 }

@@ -214,5 +214,17 @@ func isComplete(dir string, draft *Index, stick []StickFile, o Options) (bool, e
 	if why != "" {
 		return false, fmt.Errorf("the directory has another finished bundle (%s): choose another directory", why)
 	}
-	return true, nil
+	return true, b.restore(stick)
+}
+
+// restore writes the files next to the parts again that were removed or altered since.
+func (b *Bundle) restore(stick []StickFile) error {
+	for _, f := range stick {
+		if own, err := b.Own(f.Name); err == nil {
+			own.Close()
+		} else if _, err := f.writeTo(b.dir); err != nil {
+			return fmt.Errorf("write %s to the bundle again: %w", f.Name, err)
+		}
+	}
+	return nil
 }

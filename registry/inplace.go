@@ -4,11 +4,13 @@ import (
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/sidefiles"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -103,6 +105,9 @@ func checkReadable(stick *bundle.Bundle, dir string) error {
 	for _, name := range stick.Names() {
 		path := filepath.Join(dir, name)
 		info, err := os.Lstat(path)
+		if errors.Is(err, fs.ErrNotExist) && bundle.IsDocumentation(name) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -110,7 +115,8 @@ func checkReadable(stick *bundle.Bundle, dir string) error {
 			return fmt.Errorf("the registry's user cannot read %s (mode %o): mount the stick with umask=022, or run chmod o+r", path, info.Mode().Perm())
 		}
 	}
-	return stick.VerifySideFiles()
+	_, err := sidefiles.Check(stick)
+	return err
 }
 
 // Linked returns the location of a bundle that is served in place, or "" for a copy.

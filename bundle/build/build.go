@@ -33,7 +33,7 @@ type Options struct {
 	Facts    string   // directory with the facts of the servers; "": assume a minimal installation
 	Keys     string   // directory of the signing keys; missing keys are created
 	SignKey  string   // file or pipe with a key that replaces the key in Keys; "": none
-	PartSize string   // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
+	PartSize string   // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize; "": by media.gate
 	Update   []string // names to resolve again although airgap.lock has them
 	Strict   bool     // fail if something may be missing on site
 	// AnyFilesystem writes to a medium that the servers cannot read, because it ends at a gate.
@@ -88,16 +88,19 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	if err := o.Delta.Check(); err != nil {
 		return d, err
 	}
-	if d.partSize, err = parsePartSize(o.PartSize); err != nil {
+	var text []byte
+	if _, err = partSizeFor(o.PartSize, nil); err != nil {
 		return d, err
 	}
 	rate, err := parseRate(o.LimitRate)
 	if err != nil {
 		return d, err
 	}
-	var text []byte
 	if d.cluster, text, err = config.Load(o.File); err != nil {
 		return d, config.Advise(err)
+	}
+	if d.partSize, err = partSizeFor(o.PartSize, d.cluster.Media.Gate); err != nil {
+		return d, err
 	}
 	if d.keys, err = program.CheckKeys(o.Keys, o.SignKey); err != nil {
 		return d, err
@@ -163,6 +166,9 @@ func (d decided) write(ctx context.Context, o Options) (*Result, error) {
 	stick, err := stickFiles(these, d.cluster, d.plan, d.keys)
 	if err != nil {
 		return nil, err
+	}
+	for _, warning := range gateWarnings(d.cluster.Media.Gate, d.partSize, stick) {
+		o.Progress.Say("%s", warning)
 	}
 	dir := filepath.Join(o.Out, d.plan.Name)
 	report, err := bundle.Write(ctx, d.plan, dir, bundle.Options{PartSize: d.partSize, Signer: d.keys.Bundle, Stick: stick}, o.Progress)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/sidefiles"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -26,7 +27,8 @@ type Contents struct {
 	*bundle.Index
 
 	// Renamed are the names in the directory that differ from the bundle's.
-	Renamed []string `json:"renamed,omitempty"`
+	Renamed []string          `json:"renamed,omitempty"`
+	Altered sidefiles.Altered `json:"altered,omitempty"` // documentation that is missing or altered
 
 	key        string // fingerprints of the accepted keys; one of them signed the bundle
 	full, list bool
@@ -34,22 +36,21 @@ type Contents struct {
 
 // Bundle checks the signature, the index, the sizes of all parts of a bundle, and every byte
 // of the files next to the parts; with Full it also reads every byte of the parts. The error
-// names the damaged file or the key that signed the bundle.
+// names the damaged file or the key that signed the bundle. Altered documentation is no error.
 func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	b, t, err := site.Open(o.Dir, o.Keys)
 	if err != nil {
 		return nil, err
 	}
 	defer b.Close()
-	if o.Full {
+	altered, err := sidefiles.Check(b)
+	if err == nil && o.Full {
 		err = b.Verify(ctx, o.Progress)
-	} else if err = b.VerifySideFiles(); err != nil {
-		err = fmt.Errorf("verify bundle %s: %w", b.Dir(), err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &Contents{b.Index(), b.Renamed(), site.Fingerprints(t.Keys), o.Full, o.List}, nil
+	return &Contents{b.Index(), b.Renamed(), altered, site.Fingerprints(t.Keys), o.Full, o.List}, nil
 }
 
 // Write prints the totals of the bundle, and with List each item.
@@ -60,10 +61,16 @@ func (c *Contents) Write(w io.Writer) error {
 	if c.full {
 		state = "signature valid, every byte verified"
 	}
+	if len(c.Altered) > 0 {
+		state += ", except documentation"
+	}
 	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
 	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, c.key)
 	if len(c.Renamed) > 0 {
 		fmt.Fprintf(w, "  names     changed by the medium or a gate: %s; airgap reads them, and gives its copy the right names\n", strings.Join(c.Renamed, ", "))
+	}
+	for _, f := range c.Altered {
+		fmt.Fprintf(w, "  altered   %s: %s; no command uses this file\n", f.Name, f.Cause)
 	}
 	fmt.Fprintf(w, "  for       %s, %s\n", i.Lock.OS, i.Lock.Platform)
 	fmt.Fprintf(w, "  size      %s in %s\n", ui.Size(s.Size), ui.Count(len(i.Parts), "part"))

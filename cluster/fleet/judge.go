@@ -36,6 +36,7 @@ func Judge(ctx context.Context, o AllOptions) (preflight.Reports, error) {
 		return nil, err
 	}
 	defer v.Close()
+	site.WarnOfAltered(v.Top(), o.Console.Progress().Say)
 	s, err := site.New(v.Top().Index(), o.Node)
 	if err != nil {
 		return nil, err

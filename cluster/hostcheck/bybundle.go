@@ -20,6 +20,7 @@ type Options struct {
 	Keys   []string // of --require-key
 	Node   string   // name of this host in airgap.yaml; "": found by its addresses
 	Choice preflight.Choice
+	Say    func(format string, args ...any) // receives warnings; nil: nothing does
 }
 
 // ByBundle runs the preflight checks of this host with a bundle. If the host does not pass, the error is a
@@ -31,6 +32,9 @@ func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
 		return preflight.Report{}, err
 	}
 	defer b.Close()
+	if o.Say != nil {
+		site.WarnOfAltered(b, o.Say)
+	}
 	s, err := site.Fresh(b.Index(), o.Node)
 	if err != nil {
 		return preflight.Report{}, err

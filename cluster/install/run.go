@@ -143,6 +143,7 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 			v.Close()
 		}
 	}()
+	site.WarnOfAltered(v.Top(), o.Console.Progress().Say)
 	s, err := site.Fresh(v.Top().Index(), o.Node)
 	if err != nil {
 		return nil, err

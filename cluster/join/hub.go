@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/sidefiles"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
@@ -129,6 +130,12 @@ func (h *Server) View(ctx context.Context) (*bundle.View, error) {
 		return nil, err
 	}
 	v, err := client.View(ctx, h.Index.ID(), h.Trusted...) // a newer one of its name may be there for an upgrade
+	if err == nil {
+		if err = sidefiles.CheckServed(v); err != nil {
+			v.Close()
+			return nil, err
+		}
+	}
 	return v, (&site.Trust{Required: h.Required, Keys: h.Trusted}).Explain(err)
 }
 

@@ -69,6 +69,7 @@ func begin(ctx context.Context, o Options) (_ *ready, err error) {
 		return nil, err
 	}
 	r.close = func() { r.view.Close(); remove() }
+	site.WarnOfAltered(r.view.Top(), o.Console.Progress().Say)
 	s, err := site.New(r.view.Top().Index(), o.Node)
 	if err != nil {
 		return nil, err

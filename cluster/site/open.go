@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/sidefiles"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/registry"
@@ -19,7 +20,8 @@ func CheckDir(dir string) error {
 	return nil
 }
 
-// Open opens a bundle. Its errors have hints for damaged, missing and untrusted bundles.
+// Open opens a bundle, and checks the files next to its parts: a command must not find an altered program after it
+// changed a host. Its errors have hints for damaged, missing and untrusted bundles.
 func Open(dir string, values []string) (*bundle.Bundle, *Trust, error) {
 	if err := CheckDir(dir); err != nil {
 		return nil, nil, err
@@ -29,6 +31,11 @@ func Open(dir string, values []string) (*bundle.Bundle, *Trust, error) {
 		return nil, nil, err
 	}
 	b, err := bundle.Open(dir, t.Keys...)
+	if err == nil {
+		if _, err = sidefiles.Check(b); err != nil {
+			err = errors.Join(err, b.Close())
+		}
+	}
 	switch {
 	case errors.Is(err, bundle.ErrDamaged):
 		err = advice.Add(err, "copy the bundle to the USB drive again, and run sha256sum -c SHA256SUMS there")
@@ -51,6 +58,12 @@ func OpenWhole(dir string, values []string) (*bundle.View, *Trust, error) {
 		return nil, t, errors.Join(err, b.Close())
 	}
 	return v, t, nil
+}
+
+// WarnOfAltered reports the documentation of a bundle that is missing or altered.
+func WarnOfAltered(b *bundle.Bundle, say func(format string, args ...any)) {
+	altered, _ := sidefiles.Check(b) // Open has reported the error
+	altered.Warn(say)
 }
 
 // LocalConfig returns the configuration of this host's cluster. It comes from the index in IndexDir, or

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/sidefiles"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/ui"
@@ -113,6 +114,7 @@ func importedFrom(ctx context.Context, o ImportOptions) ([]*bundle.View, *site.T
 		if err != nil {
 			return nil, nil, err
 		}
+		site.WarnOfAltered(b, o.Console.Progress().Say)
 		return []*bundle.View{bundle.NewView(b)}, t, nil
 	}
 	if err := site.CheckAddress("airgap registry import: --from", o.From); err != nil {
@@ -149,6 +151,9 @@ func importedFrom(ctx context.Context, o ImportOptions) ([]*bundle.View, *site.T
 			return views, t, err
 		}
 		views = append(views, v)
+		if err := sidefiles.CheckServed(v); err != nil {
+			return views, t, err
+		}
 	}
 	return views, t, nil
 }

@@ -135,6 +135,7 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 	if err != nil {
 		return nil, err
 	}
+	site.WarnOfAltered(v.Top(), o.Console.Progress().Say)
 	u.doneWorkers, u.debts, u.findings = upgraderecord.WorkersOf(), owed.Record, upgraderecord.Findings()
 	u.limits, u.view, u.trusted, u.journal = limits{rules, o.DrainTimeout, o.Timeout}, v, t.Keys, step.OpenJournal(site.JournalFile)
 	defer func() {

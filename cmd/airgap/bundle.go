@@ -140,7 +140,7 @@ func bundleFlags(f *pflag.FlagSet, o *build.Options) {
 	f.StringVar(&o.Facts, "facts", "", "directory with the files of airgap survey or its script (*.facts.yaml, *.survey, *.survey.gz); default: assume a minimal installation")
 	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle creates them")
 	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign the bundle with, instead of the key in --keys; can be a pipe")
-	f.StringVar(&o.PartSize, "part-size", "4095MiB", "maximum size of a part; a multiple of 1MiB, at least 64MiB")
+	f.StringVar(&o.PartSize, "part-size", "", "maximum size of a part; a multiple of 1MiB, at least 64MiB; default: 4095MiB, or less for media.gate in airgap.yaml")
 	f.StringVar(&o.LimitRate, "limit-rate", "", "limit of all downloads together, in bytes per second, such as 20MB; can be another one when the command continues")
 	f.BoolVar(&o.AnyFilesystem, "any-filesystem", false, "write to a medium that the first server cannot mount, because it does not read this medium itself")
 	f.StringArrayVar(&o.Update, "update", nil, "entry of airgap.lock to resolve again: an image, a package, a repository, a file, an add-on, the plugin of the pod network, the URL of manifests, or all; can be repeated")

@@ -83,7 +83,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
 		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group", "max-failures", "batch",
-		"max-unavailable", "until", "hosts"} {
+		"max-unavailable", "until", "hosts", "size", "parity", "set"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all
@@ -105,6 +105,9 @@ func nameValues() map[string]cobra.CompletionFunc {
 		"rollback skip":        listed(checksAndRules),
 		"certs rotate-ca only": words(rotation.Authorities()...),
 		"certs rotate-ca pods": words(rotation.PodsPolicies()...),
+		"ext":                  words(".zip", ".tar", ".bin", ".dat"),
+		"pack only":            anyFile,
+		"missing":              anyFile,
 	}
 }
 
@@ -130,6 +133,9 @@ func argumentValues() map[string]cobra.CompletionFunc {
 	}
 	for _, path := range []string{"inspect", "install", "upgrade", "push", "restore", "netprobe listen", "registry import"} {
 		all[path] = first(folders)
+	}
+	for _, path := range []string{"pack", "unpack"} {
+		all[path] = folders
 	}
 	return all
 }

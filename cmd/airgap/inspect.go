@@ -14,6 +14,7 @@ func inspectCommand(a *app) *cobra.Command {
 		Long: `Check the signature, the index, the sizes of all parts and the files next to them, and
 print the contents. --full reads and compares every byte. For a delta it also shows the
 files that must be in the store of the servers already; --list lists each of them.
+Documentation that is missing or altered is listed, and is no error: no command uses it.
 
 --require-key selects the accepted key: the public key file, or its fingerprint. Get the
 fingerprint from the signer, not from the USB drive.`,

@@ -59,6 +59,7 @@ func preflightCommand(a *app) *cobra.Command {
 			if len(args) > 0 {
 				o.Dir = args[0]
 			}
+			o.Say = func(format string, args ...any) { a.newProgress().Say(format, args...) }
 			switch {
 			case o.reports:
 				return a.finishReports(hostcheck.ReadReports(args))

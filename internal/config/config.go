@@ -25,6 +25,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/batches"
+	"airgap.dev/airgap/internal/media"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/kubeadm"
@@ -61,6 +62,7 @@ type Cluster struct {
 	Backup       backup.Config           `yaml:"backup" json:"backup" jsonschema:"description=Daily backups of the control plane"`
 	Preflight    preflight.Config        `yaml:"preflight" json:"preflight" jsonschema:"description=Settings of this site for the checks before an installation"`
 	Sources      fetch.Sources           `yaml:"sources" json:"sources" jsonschema:"description=Access of the connected host to upstream servers"`
+	Media        media.Config            `yaml:"media" json:"media,omitzero" jsonschema:"description=The way of the bundle from the connected host to the servers"`
 
 	HostSettings settings.HostSettings `yaml:"hostSettings" json:"hostSettings" jsonschema:"description=Host settings that airgap install may change"`
 

@@ -54,6 +54,7 @@ func (c *Cluster) validateBy(kubernetes func(kubeadm.Config, *field.Path) field.
 	all = append(all, c.Upgrade.Validate(at("upgrade"))...)
 	all = append(all, c.Backup.Validate(at("backup"))...)
 	all = append(all, c.Preflight.Validate(at("preflight"))...)
+	all = append(all, c.Media.Validate(at("media"))...)
 	return append(all, c.Sources.Validate(at("sources"))...)
 }
 
