@@ -23,6 +23,7 @@ var allowed = map[string][]string{
 	"bundle/build":     {"bundle", "bundle/delta", "bundle/operators", "bundle/plan", "bundle/program", "docs", "internal/config"},
 	"bundle/chart":     {"bundle/workload"},
 	"bundle/delta":     {"bundle", "cluster/site", "registry/trust"},
+	"bundle/export":    {"bundle", "bundle/rpm", "cluster/site"},
 	"bundle/fetch":     {"bundle/rpm"}, // the type of a login
 	"bundle/image":     {"bundle/fetch"},
 	"bundle/inspect":   {"bundle", "cluster/site"},
