@@ -32,15 +32,17 @@ type filler struct {
 	resumed bool // the parts can contain correct bytes from an earlier run
 	report  *Report
 
-	target        *target
-	crcs          []uint32 // CRC-32C of each written piece, to compare at the read-back
-	tasks         map[string]ui.Task
-	buffers       sync.Pool
-	fetched, kept atomic.Int64
+	target   *target
+	crcs     []uint32 // CRC-32C of each written piece, to compare at the read-back
+	tasks    map[string]ui.Task
+	buffers  sync.Pool
+	progress ui.Progress
+
+	fetched, kept, reused atomic.Int64
 }
 
 func (f *filler) run(ctx context.Context, w *work, o Options, progress ui.Progress) (err error) {
-	f.target = w.target
+	f.target, f.progress = w.target, progress
 	f.crcs = make([]uint32, len(f.layout.pieces))
 	f.buffers.New = func() any { return new([fillBuffer]byte) }
 
@@ -49,7 +51,7 @@ func (f *filler) run(ctx context.Context, w *work, o Options, progress ui.Progre
 		return err
 	}
 	f.report.Fill, began = time.Since(began), time.Now()
-	f.report.Fetched, f.report.Kept = f.fetched.Load(), f.kept.Load()
+	f.report.Fetched, f.report.Kept, f.report.Reused = f.fetched.Load(), f.kept.Load(), f.reused.Load()
 	if err := f.sync(progress); err != nil {
 		return err
 	}
@@ -103,6 +105,22 @@ func (f *filler) fillEntry(ctx context.Context, i int) error {
 }
 
 func (f *filler) fetch(ctx context.Context, i int, task ui.Task) error {
+	e := f.layout.entries[i]
+	if there := f.plan.earlier.find(e.Size, e.SHA256); there != nil {
+		err := f.copy(ctx, i, there.Reader(), task)
+		if err == nil {
+			f.fetched.Add(-e.Size)
+			f.reused.Add(e.Size)
+		}
+		if !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		f.progress.Say("warning: %s is damaged in the earlier bundle (%v); airgap fetches it from upstream", f.plan.describe(e.Path), err)
+	}
+	return f.download(ctx, i, task)
+}
+
+func (f *filler) download(ctx context.Context, i int, task ui.Task) error {
 	open, known := f.plan.origins[f.layout.entries[i].Path]
 	if !known {
 		return errors.New("no source is known for this file")

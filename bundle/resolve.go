@@ -16,8 +16,12 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// upstream sends the requests of a plan.
-type upstream struct{ *fetch.Client }
+// upstream sends the requests of a plan. Contents of earlier bundles need none.
+type upstream struct {
+	*fetch.Client
+
+	earlier *Earlier
+}
 
 // resolved is an image with the documents that were read to resolve it.
 type resolved struct {
@@ -48,7 +52,7 @@ func (up upstream) resolve(ctx context.Context, fullName string, platform ocispe
 	if err != nil {
 		return nil, err
 	}
-	moved, err := up.moved(ctx, fullName, repo, named, locked)
+	moved, remark, err := up.movedOrGone(ctx, fullName, repo, named, locked)
 	if err != nil {
 		return nil, err
 	}
@@ -58,6 +62,9 @@ func (up upstream) resolve(ctx context.Context, fullName string, platform ocispe
 		return nil, err
 	}
 	r := &resolved{image: Image{Name: fullName, Digest: top.Digest.String()}, from: from, small: found.Manifests, configs: found.Configs, remarks: found.Remarks, moved: moved}
+	if remark != "" {
+		r.remarks = append(r.remarks, remark)
+	}
 	for _, b := range found.Blobs {
 		r.image.Blobs = append(r.image.Blobs, Blob(b))
 	}

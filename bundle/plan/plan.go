@@ -36,6 +36,7 @@ type Options struct {
 	Tool    string            // "airgap 1.2.3", for the bundle
 	Own     []bundle.OwnImage // images that airgap builds
 	Base    *bundle.Inventory // contents of the servers, for a delta; nil for a complete bundle
+	Earlier *bundle.Earlier   // earlier bundles to use in place of upstream; nil: none
 }
 
 // Make returns the plan, and prints warnings to p. If airgap.yaml and the facts are not
