@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 )
 
@@ -26,6 +27,9 @@ func (o Options) OpenEarlier() (*bundle.Earlier, error) {
 }
 
 func (o Options) openEarlier(dir string) (*bundle.Bundle, error) {
+	if err := site.CheckDir(dir); err != nil {
+		return nil, fmt.Errorf("read --from: %w", err)
+	}
 	t, err := o.trustFor(dir)
 	if err != nil {
 		return nil, fmt.Errorf("read --from: %w", err)
@@ -44,6 +48,9 @@ func (o Options) openEarlier(dir string) (*bundle.Bundle, error) {
 
 // ofOtherSite returns the files of a bundle of another site that is on the same USB drive.
 func (o Options) ofOtherSite() (*bundle.Inventory, error) {
+	if err := site.CheckDir(o.Shared); err != nil {
+		return nil, fmt.Errorf("read --shared-with: %w", err)
+	}
 	t, err := o.trustFor(o.Shared)
 	if err != nil {
 		return nil, fmt.Errorf("read --shared-with: %w", err)

@@ -29,6 +29,8 @@ func TestOpenEarlier(t *testing.T) {
 	require.ErrorContains(t, err, "read --from: the bundle must be signed with key "+keys[0])
 	_, err = Options{Earlier: []string{t.TempDir()}, Keys: keys}.OpenEarlier()
 	require.ErrorContains(t, err, "read --from: ")
+	_, err = Options{Earlier: []string{filepath.Join(f.Dir, "none")}}.OpenEarlier()
+	require.ErrorContains(t, err, "no such file or directory", "not a missing key")
 	require.NoError(t, os.Remove(filepath.Join(f.Dir, "bundle.tar.001")))
 	_, err = Options{Earlier: []string{f.Dir}, Keys: keys}.OpenEarlier()
 	require.ErrorIs(t, err, bundle.ErrDamaged)

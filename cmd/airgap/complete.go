@@ -65,7 +65,6 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"kubeconfig":          anyFile,
 		"receipt":             anyFile,
 		"delta-from":          anyFile,
-		"bundle from":         folders,
 		"code-file":           anyFile, "token-file": anyFile,
 		"users":        anyFile,
 		"sign-key":     files("key", "pem"),
@@ -79,7 +78,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"format":       words(string(inventory.CSV), string(inventory.INI), string(inventory.YAML)),
 	}
 	maps.Copy(all, nameValues())
-	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle", "shared-with"} {
+	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle", "shared-with", "bundle from"} {
 		all[name] = folders
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
