@@ -118,7 +118,7 @@ func metadataKey(files []file) (string, error) {
 func (r *Result) Write(w io.Writer) error {
 	var errs []error
 	for _, one := range r.Repositories {
-		_, err := fmt.Fprintf(w, "%s: %s, %s; %s written, %s there before\n  metadata signed with RPM key %s: compare it with the fingerprint from the person who built the bundle\n  for dnf: copy %s to /etc/yum.repos.d on the servers\n  for Satellite or Nexus: upload the packages in %s and the keys in %s\n",
+		_, err := fmt.Fprintf(w, "%s: %s, %s; %s written, %s there before\n  metadata signed with RPM key %s: compare it with the fingerprint from the builder of the bundle\n  for dnf: copy %s to /etc/yum.repos.d on the servers\n  for Satellite or Nexus: upload the packages in %s and the keys in %s\n",
 			one.Dir, ui.Count(one.Packages, "package"), ui.Size(one.Size), ui.Size(one.Written), ui.Size(one.Size-one.Written), one.Key,
 			one.RepoFile, filepath.Join(one.Dir, rpm.PackagesDir), filepath.Join(one.Dir, rpm.KeysDir))
 		errs = append(errs, err)

@@ -24,7 +24,7 @@ type trial struct {
 	name string
 	play func(ctx context.Context, s *stage) (scenario.Result, error)
 	code int
-	says []string // the file or URL, who is to blame, the next step
+	says []string // the file or URL, the cause with its owner, the next step
 }
 
 // stage is the place of one trial.
@@ -150,12 +150,12 @@ func (s *stage) inspected(ctx context.Context, dir string) (scenario.Result, err
 
 // program returns errAbsent if this machine lacks one of the programs.
 func program(names ...string) error {
-	lacks := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+	absent := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, err := exec.LookPath(name)
 		return err == nil
 	})
-	if len(lacks) > 0 {
-		return fmt.Errorf("%w: %s", errAbsent, strings.Join(lacks, ", "))
+	if len(absent) > 0 {
+		return fmt.Errorf("%w: %s", errAbsent, strings.Join(absent, ", "))
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ func TestTrials(t *testing.T) {
 		for _, one := range g.trials {
 			count++
 			if seen[one.name] {
-				t.Errorf("%s is there twice", one.name)
+				t.Errorf("%s: a duplicate", one.name)
 			}
 			seen[one.name] = true
 			if one.code != 0 && len(one.says) == 0 {

@@ -129,7 +129,7 @@ func refusals() []trial {
 	}
 }
 
-// survived are faults after which the build goes on by itself.
+// survived are faults that the build repairs.
 func survived() []trial {
 	status := func(code int, header ...string) func(http.ResponseWriter, *http.Request, *middlebox) {
 		return func(w http.ResponseWriter, _ *http.Request, _ *middlebox) {
