@@ -13,10 +13,10 @@ import (
 
 // pieces plays a gate that takes only small files with an extension: airgap pack, a change of
 // the pieces, airgap unpack, and the inspection of the result if unpack succeeds.
-func pieces(change func(dir string, names []string) error) func(context.Context, *stage) (scenario.Result, error) {
+func pieces(change func(dir string, names []string) error, flags ...string) func(context.Context, *stage) (scenario.Result, error) {
 	return func(ctx context.Context, s *stage) (scenario.Result, error) {
 		packed, to := filepath.Join(s.dir, "pieces"), filepath.Join(s.dir, "unpacked")
-		r, err := s.Airgap(ctx, "pack", "--size", "50MiB", "--ext", ".zip", s.good, packed)
+		r, err := s.Airgap(ctx, append([]string{"pack", "--size", "50MiB", "--ext", ".zip", s.good, packed}, flags...)...)
 		if err != nil || r.Code != 0 {
 			return r, err
 		}
@@ -81,6 +81,37 @@ func pieceTrials() []trial {
 		{"pieces with other names and extensions", pieces(renamedAll), 0, []string{"every byte verified"}},
 		{"a piece that arrives twice", pieces(twice), 0, []string{"every byte verified"}},
 		{"a piece is lost", pieces(lose), 1, []string{"missing"}},
-		{"a piece is changed", pieces(alter), 1, []string{"again"}},
+		{"a piece is changed", pieces(alter), 1, []string{"missing"}},
+		{"a lost piece is sent again", sentAgain, 0, []string{"every byte verified"}},
+		{"a lost piece, with parity", pieces(lose, "--parity", "2"), 0, []string{"every byte verified"}},
 	}
+}
+
+// sentAgain loses a piece, and packs only the missing one from the list of airgap unpack.
+func sentAgain(ctx context.Context, s *stage) (scenario.Result, error) {
+	packed, to, list := filepath.Join(s.dir, "pieces"), filepath.Join(s.dir, "unpacked"), filepath.Join(s.dir, "missing.txt")
+	pack := []string{"pack", "--size", "50MiB", "--ext", ".zip", s.good, packed}
+	r, err := s.Airgap(ctx, pack...)
+	if err != nil || r.Code != 0 {
+		return r, err
+	}
+	names, err := namesIn(packed)
+	if err == nil {
+		err = lose(packed, names)
+	}
+	if err != nil {
+		return r, err
+	}
+	if err := s.Do(ctx, 1, []string{"missing"}, "unpack", packed, to, "--missing", list); err != nil {
+		return r, err
+	}
+	if err := os.RemoveAll(packed); err != nil { // the servers keep the pieces that arrived
+		return r, err
+	}
+	for _, args := range [][]string{append(pack, "--only", list), {"unpack", packed, to}} {
+		if r, err = s.Airgap(ctx, args...); err != nil || r.Code != 0 {
+			return r, err
+		}
+	}
+	return s.inspected(ctx, to)
 }

@@ -29,6 +29,18 @@ func siteTrials() []trial {
 			return s.withoutImages()
 		}, 1, []string{"quay.io/lab/tools:1.0"}},
 		{"two sites on one stick", twoSites, 0, []string{"delta: without"}},
+		{"the hosts for the firewall request", func(ctx context.Context, s *stage) (scenario.Result, error) {
+			return s.Airgap(ctx, "bundle", "--plan", "--hosts", "-f", filepath.Join(s.Work, "airgap.yaml"))
+		}, 0, []string{"127.0.0.1"}},
+		{"a limit of the rate", func(ctx context.Context, s *stage) (scenario.Result, error) {
+			return s.Airgap(ctx, "bundle", "--limit-rate", "200MB", "-f", filepath.Join(s.Work, "airgap.yaml"), "-o", s.dir)
+		}, 0, []string{"RPM key"}},
+		{"no HOME for the keys", func(_ context.Context, s *stage) (scenario.Result, error) {
+			return s.command("env", "-u", "HOME", "-u", "XDG_CONFIG_HOME", s.Program, "bundle", "-f", filepath.Join(s.Work, "airgap.yaml"), "-o", s.dir)
+		}, anyCode, []string{"HOME is not set"}},
+		{"one signature where two are required", func(ctx context.Context, s *stage) (scenario.Result, error) {
+			return s.Airgap(ctx, "inspect", s.good, "--require-key", s.key(), "--require-keys", "2")
+		}, 1, []string{"1 of the trusted keys signed it, but 2 must"}},
 		{"a redacted survey", redacted, 0, []string{"node1", "redacted"}},
 		{"a survey that is not enough", func(ctx context.Context, s *stage) (scenario.Result, error) {
 			file := filepath.Join(s.dir, "node1.facts.yaml")
