@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"bundle/alteration":   {},
 	"bundle/pieces":       {"bundle"},
 	"bundle/sidefiles":    {"bundle"},
+	"bundle/export":       {"bundle", "bundle/rpm", "cluster/site"},
 	"registry":            {"bundle", "registry/trust", "bundle/parts", "bundle/sidefiles"},
 	"registry/trust":      {"bundle"}, // a receipt lists bundles
 	"preflight":           {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},

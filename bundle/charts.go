@@ -30,7 +30,8 @@ type fetchedChart struct {
 	archive []byte
 	digest  string // from upstream: of the manifest in a registry, else of the archive
 	moved   *Moved
-	indexed bool // the repository's index has the archive's digest
+	indexed bool   // the repository's index has the archive's digest
+	notice  string // it is from an earlier bundle; "": it is from upstream
 }
 
 func (up upstream) fetchChart(ctx context.Context, need AddonNeed, r Request) (fetchedChart, error) {
@@ -49,6 +50,11 @@ func (up upstream) fetchChart(ctx context.Context, need AddonNeed, r Request) (f
 		f, err = up.chartByName(ctx, need, locked)
 	default:
 		f, err = up.chartOfRepository(ctx, need, locked)
+	}
+	if err != nil && ctx.Err() == nil {
+		if reused, has := up.earlier.chart(locked, err); has {
+			return reused, nil
+		}
 	}
 	if err != nil {
 		return f, fmt.Errorf("%s: %w", want, err)

@@ -49,6 +49,9 @@ func (p *Plan) checkBase(v *Inventory) error {
 	if v == nil {
 		return nil
 	}
+	if v.OtherSite {
+		v.Cluster, v.Images = p.Name, nil // its cluster and its tags are not those of this site
+	}
 	if p.Name != v.Cluster {
 		return fmt.Errorf("the base is for cluster %s, but this configuration is for %s: pass a bundle or a receipt of this cluster", v.Cluster, p.Name)
 	}

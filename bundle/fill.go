@@ -37,15 +37,17 @@ type filler struct {
 
 	prefixes *prefix.Log
 
-	target        *target
-	crcs          []uint32 // CRC-32C of each written piece, to compare at the read-back
-	tasks         map[string]ui.Task
-	buffers       sync.Pool
-	fetched, kept atomic.Int64
+	target   *target
+	crcs     []uint32 // CRC-32C of each written piece, to compare at the read-back
+	tasks    map[string]ui.Task
+	buffers  sync.Pool
+	progress ui.Progress
+
+	fetched, kept, reused atomic.Int64
 }
 
 func (f *filler) run(ctx context.Context, w *work, o Options, progress ui.Progress) (err error) {
-	f.target, f.prefixes = w.target, w.prefixes
+	f.target, f.prefixes, f.progress = w.target, w.prefixes, progress
 	f.crcs = make([]uint32, len(f.layout.pieces))
 	f.buffers.New = func() any { return new([fillBuffer]byte) }
 
@@ -54,7 +56,7 @@ func (f *filler) run(ctx context.Context, w *work, o Options, progress ui.Progre
 		return err
 	}
 	f.report.Fill, began = time.Since(began), time.Now()
-	f.report.Fetched, f.report.Kept = f.fetched.Load(), f.kept.Load()
+	f.report.Fetched, f.report.Kept, f.report.Reused = f.fetched.Load(), f.kept.Load(), f.reused.Load()
 	if err := f.sync(progress); err != nil {
 		return err
 	}
@@ -107,14 +109,31 @@ func (f *filler) fillEntry(ctx context.Context, i int) error {
 	return f.plan.rpms.verify(entry.Path, io.NewSectionReader(f.target, entry.Offset, entry.Size))
 }
 
-// fetch continues an earlier run, or fetches the whole entry. It fetches an entry with wrong content once more.
+// fetch takes an entry from an earlier bundle, or from upstream.
 func (f *filler) fetch(ctx context.Context, i int, task ui.Task) error {
+	e := f.layout.entries[i]
+	shown := &shownTask{task: task}
+	if there := f.plan.earlier.find(e.Size, e.SHA256); there != nil {
+		err := f.copy(ctx, i, there.Reader(), shown, 0)
+		if err == nil {
+			f.fetched.Add(-e.Size)
+			f.reused.Add(e.Size)
+		}
+		if !errors.Is(err, ErrDamaged) {
+			return err
+		}
+		f.progress.Say("warning: %s is damaged in the earlier bundle (%v); airgap fetches it from upstream", f.plan.describe(e.Path), err)
+	}
+	return f.download(ctx, i, shown)
+}
+
+// download continues an earlier run, or fetches the whole entry. It fetches an entry with wrong content once more.
+func (f *filler) download(ctx context.Context, i int, shown *shownTask) error {
 	e := f.layout.entries[i]
 	open, known := f.plan.origins[e.Path]
 	if !known {
 		return errors.New("no source is known for this file")
 	}
-	shown := &shownTask{task: task}
 	if have := f.prefixes.Of(e.Path, e.Size); have.Bytes > 0 {
 		if err := f.fetchFrom(ctx, i, open, have, shown); err == nil || !fetch.IsWrong(err) {
 			return err

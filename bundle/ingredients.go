@@ -65,6 +65,9 @@ func (up upstream) gatherChart(ctx context.Context, i *ingredients, need AddonNe
 		return fmt.Errorf("%s: its name and version %q %q cannot be a file name", need.Chart, opened.Name, opened.Version)
 	}
 	i.chart, i.archive, i.moved = opened, f.archive, f.moved
+	if f.notice != "" {
+		i.notices = append(i.notices, f.notice)
+	}
 	if want := *need.Chart; want.Path == "" && !strings.HasPrefix(want.Repository, "oci://") && !f.indexed {
 		i.notices = append(i.notices, fmt.Sprintf("%s: the index of the repository has no digest for this chart", want))
 	}

@@ -16,6 +16,8 @@ type Inventory struct {
 	Newest  time.Time         `json:"newest"`  // creation time of the newest bundle
 	Images  map[string]string `json:"images"`  // digest by name
 	Files   []Held            `json:"files"`   // sorted; a path can have several versions
+	// OtherSite: the files are in another site's bundle on the same USB drive.
+	OtherSite bool `json:"-"`
 }
 
 // NewInventory adds up bundles, newest first. The omitted files of a delta count too,

@@ -25,6 +25,10 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 	}
 	request := *r.Packages
 	request.Locked = r.Locked.packages()
+	var err error
+	if request.Kept, err = r.Earlier.packages(r.Locked); err != nil {
+		return err
+	}
 	request.Seen = r.Locked.repositories()
 	task := progress.Task("resolve packages", 0, false)
 	closure, err := rpm.Plan(ctx, up, request)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -17,11 +18,15 @@ import (
 )
 
 // rpmUpstream publishes a repository of signed RPMs with metadata from the real
-// createrepo_c. The request installs one of them, which requires another.
-func rpmUpstream(t *testing.T, key *rpm.Key) (*upstream, bundle.Request) {
+// createrepo_c, without the removed ones. The request installs one of them, which requires
+// another.
+func rpmUpstream(t *testing.T, key *rpm.Key, removed ...string) (*upstream, bundle.Request) {
 	t.Helper()
 	dir := t.TempDir()
 	for name, requires := range map[string][]string{"kubelet": {"helper"}, "helper": nil, "unwanted": nil} {
+		if slices.Contains(removed, name) {
+			continue
+		}
 		var file bytes.Buffer
 		must(t, rpm.BuildPackage(&file, rpm.Spec{Name: name, Version: "1.0", Release: "1", Arch: "x86_64", Summary: name, License: "x",
 			Requires: requires, Time: time.Unix(1_700_000_000, 0)}, key))

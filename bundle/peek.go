@@ -13,7 +13,7 @@ import (
 // ManifestAt reads a file of objects (https URL, or path relative to dir) before
 // planning; nil if the file does not exist.
 func ManifestAt(ctx context.Context, c *fetch.Client, dir, from string) ([]workload.Object, error) {
-	m, err := upstream{fetch.Strict{Client: c}}.readManifest(ctx, Request{Dir: dir}, from, "")
+	m, err := upstream{Strict: fetch.Strict{Client: c}}.readManifest(ctx, Request{Dir: dir}, from, "")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

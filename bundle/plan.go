@@ -56,6 +56,7 @@ type Plan struct {
 	likely  *likely           // references that look like images
 	rpms    *packages
 	rpmKey  []byte // armored public key; nil until the packages are signed
+	earlier *Earlier
 }
 
 // origin opens the source of a file of the bundle.
@@ -84,7 +85,8 @@ func NewPlan(ctx context.Context, c *fetch.Client, r Request, progress ui.Progre
 	if err := errors.Join(r.Locked.check(), p.checkBase(r.Base)); err != nil {
 		return nil, fmt.Errorf("plan bundle: %w", err)
 	}
-	up := upstream{fetch.Strict{Client: c}}
+	p.earlier = r.Earlier
+	up := upstream{fetch.Strict{Client: c}, r.Earlier}
 	carried, errCarried := p.planManifests(ctx, up, r, progress)
 	installed, errInstalled := p.planAddons(ctx, up, r, progress)
 	ruled, errRuled := p.planOperators(ctx, up, r, progress)

@@ -31,6 +31,7 @@ type Request struct {
 	Packages    *rpm.Request // nil: no RPMs
 	Locked      *Locked      // nil: resolve everything again
 	Base        *Inventory   // nil: a complete bundle; else a delta without the files in it
+	Earlier     *Earlier     // earlier bundles to use in place of upstream; nil: none
 }
 
 // Need is one image and the item that needs it. Several needs of the same image are merged.

@@ -17,8 +17,12 @@ import (
 	"airgap.dev/airgap/internal/reference"
 )
 
-// upstream sends the requests of a plan.
-type upstream struct{ fetch.Strict }
+// upstream sends the requests of a plan. Contents of earlier bundles need none.
+type upstream struct {
+	fetch.Strict
+
+	earlier *Earlier
+}
 
 // resolved is an image with the documents that were read to resolve it.
 type resolved struct {
@@ -50,7 +54,7 @@ func (up upstream) resolve(ctx context.Context, fullName string, platform ocispe
 	if err != nil {
 		return nil, err
 	}
-	moved, err := up.moved(ctx, fullName, repo, named, locked)
+	moved, remark, err := up.movedOrGone(ctx, fullName, repo, named, locked)
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +64,9 @@ func (up upstream) resolve(ctx context.Context, fullName string, platform ocispe
 		return nil, err
 	}
 	r := &resolved{image: Image{Name: fullName, Digest: top.Digest.String()}, from: from, small: found.Manifests, configs: found.Configs, remarks: found.Remarks, moved: moved}
+	if remark != "" {
+		r.remarks = append(r.remarks, remark)
+	}
 	for _, b := range found.Blobs {
 		r.image.Blobs = append(r.image.Blobs, Blob(b))
 	}

@@ -52,6 +52,7 @@ type Report struct {
 	Parts    int           // number of parts
 	Fetched  int64         // bytes fetched now
 	Kept     int64         // correct bytes from an earlier run
+	Reused   int64         // bytes from earlier bundles
 	Fill     time.Duration // fetching and writing
 	Sync     time.Duration // waiting for the disk
 	ReadBack time.Duration // reading everything again, and hashing

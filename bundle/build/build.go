@@ -51,6 +51,7 @@ type Options struct {
 type decided struct {
 	cluster  *config.Cluster
 	plan     *bundle.Plan
+	earlier  *bundle.Earlier
 	keys     *program.Keys
 	partSize int64
 }
@@ -60,6 +61,7 @@ type decided struct {
 // a usage error (advice.IsUsage).
 func Plan(ctx context.Context, o Options) (*Proof, error) {
 	d, err := decide(ctx, o)
+	defer d.earlier.Close()
 	if err != nil {
 		return nil, err
 	}
@@ -71,6 +73,7 @@ func Plan(ctx context.Context, o Options) (*Proof, error) {
 // options or files are a usage error (advice.IsUsage).
 func Bundle(ctx context.Context, o Options) (*Result, error) {
 	d, err := decide(ctx, o)
+	defer d.earlier.Close()
 	if err == nil {
 		err = o.strictly(d.plan)
 	}
@@ -115,9 +118,12 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	if err != nil {
 		return d, err
 	}
+	if d.earlier, err = o.Delta.OpenEarlier(); err != nil {
+		return d, err
+	}
 	d.plan, err = plan.Make(ctx, plan.Options{
 		File: o.File, Cluster: d.cluster, Text: text, Facts: o.Facts, Update: o.Update,
-		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Prepare: o.prepareClient(rate),
+		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Earlier: d.earlier, Prepare: o.prepareClient(rate),
 		Surveyed: func(byNode map[string]*facts.Facts) error {
 			return medium.Check(ctx, o.Out, o.AnyFilesystem, readers(d.cluster, byNode), o.Progress.Say)
 		},
@@ -176,17 +182,18 @@ func (d decided) write(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	return &Result{
-		Dir: dir, Key: bundle.Fingerprint(&d.keys.Bundle.PublicKey), Base: d.plan.Base, Report: *report,
+		Dir: dir, Key: bundle.Fingerprint(&d.keys.Bundle.PublicKey), Base: d.plan.Base, Reused: d.plan.Reused(), Report: *report,
 		Operators: d.plan.Operators, NotCarried: d.plan.Lock.NotCarried, lock: d.plan.Lock, keys: d.keys,
 	}, nil
 }
 
 // Result is a bundle that was written now or was already complete.
 type Result struct {
-	Dir    string        `json:"dir"`
-	Key    string        `json:"key"`            // fingerprint to compare on the servers
-	Base   *bundle.Base  `json:"base,omitempty"` // of a delta: the files that it omits
-	Report bundle.Report `json:"report"`
+	Dir    string         `json:"dir"`
+	Key    string         `json:"key"`              // fingerprint to compare on the servers
+	Base   *bundle.Base   `json:"base,omitempty"`   // of a delta: the files that it omits
+	Reused *bundle.Reused `json:"reused,omitempty"` // the contents from earlier bundles
+	Report bundle.Report  `json:"report"`
 	// Operators are the workloads that create pods, with warnings.
 	Operators []operators.Operator `json:"operators,omitempty"`
 	// NotCarried are the references that look like images and are not in the bundle.
@@ -198,7 +205,7 @@ type Result struct {
 
 // Write reports what was written, where it is, and the next step.
 func (r *Result) Write(w io.Writer) error {
-	return errors.Join(r.writeReport(w), writeBase(w, r.Base))
+	return errors.Join(r.writeReport(w), writeBase(w, r.Base), writeReused(w, r.Reused))
 }
 
 func (r *Result) writeReport(w io.Writer) error {
@@ -222,6 +229,18 @@ func (r *Result) writeNext(w io.Writer) error {
 		fmt.Fprintf(w, "\n  signed with %s: pass it to airgap install with --require-key", own)
 	}
 	_, err := fmt.Fprintf(w, "\n  RPM key %s: send this fingerprint to the operators at the servers, but not on the USB drive\n  next: on the servers, follow INSTALL.txt in that directory\n", r.keys.RPMFingerprint())
+	return err
+}
+
+// writeReused names the contents that are from earlier bundles.
+func writeReused(w io.Writer, r *bundle.Reused) error {
+	if r == nil {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "  from %s: %s (%s)\n", strings.Join(r.Bundles, ", "), ui.Count(r.Files, "file"), ui.Size(r.Bytes))
+	for _, item := range r.Items {
+		fmt.Fprintf(w, "    %s\n", item)
+	}
 	return err
 }
 

@@ -27,6 +27,8 @@ type Proof struct {
 	Warnings []string `json:"warnings,omitempty"`
 	Remarks  []string `json:"remarks,omitempty"`
 
+	Reused *bundle.Reused `json:"reused,omitempty"` // the contents from earlier bundles
+
 	base *bundle.Base
 	gaps gaps
 }
@@ -48,7 +50,7 @@ type sums struct {
 // ProofOf returns the proof of a plan.
 func ProofOf(plan *bundle.Plan) *Proof {
 	l := plan.Lock
-	p := &Proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks, base: plan.Base}
+	p := &Proof{Lock: l, Images: []provenImage{}, Operators: plan.Operators, Notices: plan.Notices, Warnings: plan.Warnings, Remarks: plan.Remarks, Reused: plan.Reused(), base: plan.Base}
 	for _, i := range l.Images {
 		p.Images = append(p.Images, provenImage{i, i.Size()})
 	}
@@ -109,7 +111,7 @@ func unknown(all []operators.Operator) int {
 // omits, and the totals.
 func (p *Proof) Write(w io.Writer) error {
 	p.list(w)
-	err := writeBase(w, p.base)
+	err := errors.Join(writeBase(w, p.base), writeReused(w, p.Reused))
 	fmt.Fprintf(w, "time to read %s on the site: %s\n", ui.Size(p.carried()), medium.Times(p.carried()))
 	return errors.Join(err, p.sum(w))
 }

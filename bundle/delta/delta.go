@@ -23,14 +23,22 @@ type Options struct {
 	From      string   // directory of a bundle, or a receipt; "": make a complete bundle
 	Authority string   // trust.CAHash of the CA that must have signed the receipt
 	Keys      []string // files or fingerprints: one of these keys must have signed the bundle; none: Own or Signer
+	Earlier   []string // directories of bundles to use in place of upstream
+	Shared    string   // directory of another site's bundle on the same USB drive; "": none
 	Own       string   // directory of this host's signing keys
 	Signer    string   // fingerprint of the site's key if it signs this bundle; else ""
 }
 
 // Check returns a usage error (advice.IsUsage) if the options contradict each other.
 func (o Options) Check() error {
-	if o.From == "" && (o.Authority != "" || len(o.Keys) > 0) {
-		return advice.Usagef("airgap bundle: --receipt-key and --require-key require --delta-from")
+	if o.From == "" && o.Authority != "" {
+		return advice.Usagef("airgap bundle: --receipt-key requires --delta-from")
+	}
+	if o.From == "" && o.Shared == "" && len(o.Earlier) == 0 && len(o.Keys) > 0 {
+		return advice.Usagef("airgap bundle: --require-key requires --delta-from, --shared-with or --from")
+	}
+	if o.From != "" && o.Shared != "" {
+		return advice.Usagef("airgap bundle: --delta-from and --shared-with exclude each other: the servers of one delta have one base")
 	}
 	if o.Authority != "" && !trust.IsCAHash(o.Authority) {
 		return advice.Usagef("airgap bundle: --receipt-key %q: want sha256: and 64 hexadecimal digits, as in the output of airgap registry status --receipt", o.Authority)
@@ -42,6 +50,9 @@ func (o Options) Check() error {
 // signature; nil without From. The error names the signature or the file that is
 // missing.
 func (o Options) Inventory() (*bundle.Inventory, error) {
+	if o.Shared != "" {
+		return o.ofOtherSite()
+	}
 	if o.From == "" {
 		return nil, nil
 	}
@@ -56,7 +67,7 @@ func (o Options) Inventory() (*bundle.Inventory, error) {
 }
 
 func (o Options) ofBundle() (*bundle.Inventory, error) {
-	t, err := o.baseTrust()
+	t, err := o.trustFor(o.From)
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +82,10 @@ func (o Options) ofBundle() (*bundle.Inventory, error) {
 	return &v, nil
 }
 
-// baseTrust returns the keys that may have signed the base: o.Keys, else the keys that
-// sign this bundle, which usually signed the base too, else the keys that any bundle is
-// checked with.
-func (o Options) baseTrust() (*site.Trust, error) {
+// trustFor returns the keys that may have signed the bundle in dir: o.Keys, else the keys
+// that sign this bundle, which usually signed the other one too, else the keys that any
+// bundle is checked with.
+func (o Options) trustFor(dir string) (*site.Trust, error) {
 	keys := o.Keys
 	if public := filepath.Join(o.Own, bundle.PublicKeyName); len(o.Keys) == 0 && site.Exists(public) {
 		keys = append(keys, public)
@@ -82,7 +93,7 @@ func (o Options) baseTrust() (*site.Trust, error) {
 	if len(o.Keys) == 0 && o.Signer != "" {
 		keys = append(keys, o.Signer)
 	}
-	return site.TrustedKeys(keys, o.From)
+	return site.TrustedKeys(keys, dir)
 }
 
 func (o Options) ofReceipt() (*bundle.Inventory, error) {

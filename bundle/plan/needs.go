@@ -33,7 +33,7 @@ func request(o Options, surveyed []*facts.Facts, gpus map[string]gpu.Plan) (*bun
 	}
 	return &bundle.Request{
 		Name: c.Name, Config: o.Text, Tool: o.Tool, Platform: Platform,
-		Images: images, Own: o.Own, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: o.Base,
+		Images: images, Own: o.Own, Files: fileNeeds(c), Packages: packages, Locked: locked, Base: o.Base, Earlier: o.Earlier,
 		Manifests: c.Images.Manifests, Rules: c.Images.Rules, Ignore: c.Images.Ignore, Network: network, Addons: c.Addons,
 		Dir: filepath.Dir(o.File), KubeVersion: c.Kubernetes.Version,
 	}, nil

@@ -98,9 +98,10 @@ func (u *universe) names() []string {
 
 // elements sets the XML elements of the packages from s.
 func (s *source) elements(ctx context.Context, packages map[*entry]*Package) error {
+	keptElements(packages)
 	wanted := map[int]*Package{}
 	for e, p := range packages {
-		if e.source == s {
+		if e.source == s && e.kept == nil {
 			wanted[e.ordinal] = p
 		}
 	}

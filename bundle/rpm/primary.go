@@ -26,6 +26,7 @@ type entry struct {
 	license              string   // from the vendor
 	built                int64    // time of the package file, seconds since 1970
 	ordinal              int      // index of the element in primary
+	kept                 *Kept    // of an earlier bundle; nil: the element is in primary
 }
 
 // xmlPackage has the needed fields of the element.

@@ -131,6 +131,9 @@ type Request struct {
 	// Locked lists the packages of an earlier plan. Plan chooses them again where they
 	// are still possible.
 	Locked []Locked
+	// Kept are locked packages of an earlier bundle. Plan can choose them also if their
+	// repository has removed them.
+	Kept []Kept
 	// Seen has the state of the repositories at an earlier plan.
 	Seen []Seen
 }

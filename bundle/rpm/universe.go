@@ -42,6 +42,11 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	if err := errors.Join(errs...); err != nil {
 		return nil, nil, err
 	}
+	for _, s := range u.sources {
+		if err := s.keep(req.Kept, req.Arch); err != nil {
+			return nil, nil, err
+		}
+	}
 	all := modules{defaults: map[string]string{}}
 	for _, s := range u.sources {
 		all.join(s.modules)
@@ -189,6 +194,9 @@ var pkgid = regexp.MustCompile(`^<package [^>]*pkgid="([0-9a-fA-F]+)"`)
 // eachFilelist calls f with the checksum and the element of each package. It
 // fetches the file lists once. A repository may have none.
 func (s *source) eachFilelist(ctx context.Context, f func(id string, element []byte) error) error {
+	if err := s.scanKept(ctx, f); err != nil {
+		return err
+	}
 	if s.filelists.data == nil {
 		m, err := s.metadata(ctx, "filelists")
 		if errors.Is(err, errNotListed) {

@@ -20,16 +20,28 @@ import (
 type Options struct {
 	From string // output of the survey script, NAME.survey or NAME.survey.gz; "": read this host
 	File string // file to write the facts to; it must not exist; "": none
-	Say  func(format string, args ...any)
+	// Redact leaves out host names, addresses, serial numbers and users.
+	Redact bool
+	As     string // name of the server in redacted facts; "": the name of File
+	Say    func(format string, args ...any)
 }
 
 // Take reads the facts of a server and writes them to File. It creates the directory of
 // File. It fails if File exists.
 func Take(ctx context.Context, o Options) (taken *facts.Facts, err error) {
+	as := ""
+	if o.Redact {
+		if as, err = o.alias(); err != nil {
+			return nil, err
+		}
+	}
 	if o.From != "" {
 		taken, err = plan.LoadFacts(ctx, o.From)
 	} else {
 		taken, err = facts.Survey(ctx, host.Local{})
+	}
+	if err == nil && o.Redact {
+		taken, err = Redact(taken, as)
 	}
 	if err != nil || o.File == "" {
 		return taken, err

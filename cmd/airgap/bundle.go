@@ -78,6 +78,15 @@ for the first byte of each file. The list is for the firewall or the proxy; each
 the setting that replaces it. A host that does not answer is in the list, too, and the
 list is incomplete then.
 
+--from uses the contents of an earlier bundle in place of upstream, by their SHA-256:
+images, packages, charts and files. So a bundle can be built again if upstream has removed
+them, and fewer bytes are downloaded. The command lists the items from it. Metadata of
+repositories and manifests at URLs still come from upstream.
+
+--shared-with is for several sites on one USB drive: the second bundle leaves out the files
+of the first one. On the servers of the second site, import the first bundle with airgap
+registry import, then install the second one.
+
 Incompatible versions are refused first. The check uses airgap.yaml and the kernels,
 operating systems, GPUs and loaded GPU drivers of the surveyed servers. --matrix prints
 the compatibility table with its sources.
@@ -113,6 +122,8 @@ func bundleCommand(a *app) *cobra.Command {
 		Example: "  airgap bundle -f airgap.yaml -o /mnt/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
 			"  airgap bundle --plan --hosts --output json    # for the firewall team\n" +
 			"  airgap bundle --facts facts/ -o /mnt/stick --delta-from last-year/bank    # its bundle.json and SHA256SUMS* are enough\n" +
+			"  airgap bundle -o /mnt/stick/new --from /mnt/stick/bank                   # for images that upstream has removed\n" +
+			"  airgap bundle -f busan.yaml -o /mnt/stick --shared-with /mnt/stick/seoul\n" +
 			"  airgap bundle -o /mnt/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -145,7 +156,9 @@ func bundleFlags(f *pflag.FlagSet, o *build.Options) {
 	f.BoolVar(&o.AnyFilesystem, "any-filesystem", false, "write to a medium that the first server cannot mount, because it does not read this medium itself")
 	f.StringArrayVar(&o.Update, "update", nil, "entry of airgap.lock to resolve again: an image, a package, a repository, a file, an add-on, the plugin of the pod network, the URL of manifests, or all; can be repeated")
 	f.StringVar(&o.Delta.From, "delta-from", "", "directory of an earlier bundle, or a receipt: leave out the files in it, because the servers have them")
+	f.StringArrayVar(&o.Delta.Earlier, "from", nil, "directory of an earlier bundle: use its images, packages, charts and files in place of upstream; can be repeated")
+	f.StringVar(&o.Delta.Shared, "shared-with", "", "directory of another site's bundle on the same USB drive: leave out the files in it")
 	f.StringVar(&o.Delta.Authority, "receipt-key", "", "CA of the registry that must have signed the receipt, sha256:…; airgap registry status --receipt prints it")
-	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that must have signed the bundle of --delta-from: public key (PEM) or SHA256:…; can be repeated; default: the key in --keys, or the key of --sign-key")
+	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that must have signed the bundle of --delta-from, --shared-with or --from: public key (PEM) or SHA256:…; can be repeated; default: the key in --keys, or the key of --sign-key")
 	f.BoolVar(&o.Strict, "strict", false, "fail if a string looks like an image and is not included and not in images.ignore, or if an operator has no rule for the images of its pods")
 }

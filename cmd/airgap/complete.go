@@ -78,12 +78,12 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"format":       words(string(inventory.CSV), string(inventory.INI), string(inventory.YAML)),
 	}
 	maps.Copy(all, nameValues())
-	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle"} {
+	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle", "shared-with", "bundle from"} {
 		all[name] = folders
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
 		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group", "max-failures", "batch",
-		"max-unavailable", "until", "hosts", "size", "parity", "set"} {
+		"max-unavailable", "until", "hosts", "size", "parity", "set", "url", "as"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all
@@ -130,6 +130,8 @@ func argumentValues() map[string]cobra.CompletionFunc {
 		"registry prune": storeNames,
 		"remove":         allNodeNames,
 		"config import":  first(anyFile),
+		"export rpm":     folders,
+		"survey check":   files("yaml", "survey", "gz"),
 	}
 	for _, path := range []string{"inspect", "install", "upgrade", "push", "restore", "netprobe listen", "registry import"} {
 		all[path] = first(folders)

@@ -62,7 +62,7 @@ func rootCommand(a *app) *cobra.Command {
 	root.AddCommand(surveyCommand(a), bundleCommand(a), inspectCommand(a), packCommand(a), unpackCommand(a), preflightCommand(a), netprobeCommand(a), installCommand(a), joinCommand(a),
 		verifyCommand(a), upgradeCommand(a), rollbackCommand(a), backupCommand(a), restoreCommand(a), certsCommand(a), removeCommand(a), resetCommand(a), statusCommand(a), supportBundleCommand(a),
 		complianceCommand(a), reportCommand(a), encryptionCommand(a), gpuCommand(a),
-		registryCommand(a), pushCommand(a), configCommand(a), schemaCommand(a), docsCommand(a), membershipCommand(a), nodeReportCommand(a), joinApproverCommand(a), releaseCommand(a), runUnitCommand())
+		registryCommand(a), pushCommand(a), exportCommand(a), configCommand(a), schemaCommand(a), docsCommand(a), membershipCommand(a), nodeReportCommand(a), joinApproverCommand(a), releaseCommand(a), runUnitCommand())
 	return addCompletions(addSSHConfig(withFormats(root, asText)))
 }
 

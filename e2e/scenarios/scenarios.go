@@ -9,6 +9,7 @@ import (
 	"airgap.dev/airgap/e2e/scenario/emulated"
 	"airgap.dev/airgap/e2e/scenario/faults"
 	"airgap.dev/airgap/e2e/scenario/fleet"
+	"airgap.dev/airgap/e2e/scenario/gates"
 	"airgap.dev/airgap/e2e/scenario/kills"
 	"airgap.dev/airgap/e2e/scenario/members"
 	"airgap.dev/airgap/e2e/scenario/runtimes"
@@ -20,6 +21,7 @@ func All() []scenario.Scenario {
 	return []scenario.Scenario{
 		{Name: "journey", Title: "bundle, two servers without a route out, cluster, verify", Run: scenario.Journey, Needs: nil},
 		{Name: "badinput", Title: "every wrong input gives a clear error and changes nothing", Run: badinput.BadInput, Needs: []scenario.Need{scenario.NeedUpstream}},
+		{Name: "gates", Title: "proxies, gates and media between upstream and the servers: sixty trials, each survived or with the guilty one named", Run: gates.Gates, Needs: []scenario.Need{scenario.NeedUpstream}},
 		{Name: "ctrl-c", Title: "Ctrl-C in every step; the same command continues", Run: badinput.CtrlC, Needs: nil},
 		{Name: "onetrip", Title: "a frozen server with 600 packages gets only the missing ones, from its own dnf", Run: scenario.OneTrip, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway}},
 		{Name: "reset", Title: "after reset, a host is the same as before install, byte for byte", Run: scenario.Reset, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway}},
