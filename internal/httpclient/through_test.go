@@ -80,7 +80,7 @@ func TestProxyRefuses(t *testing.T) {
 		"no login":          {fault: basic, says: []string{"requires a login (407 Proxy Authentication Required", "HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT"}},
 		"a wrong login":     {fault: basic, login: "kim:wr0ng@", says: []string{"refuses the user name or password in HTTPS_PROXY"}},
 		"a login":           {fault: basic, login: "kim:s3cret@"},
-		"403":               {fault: proxytest.Fault{Status: 403, Title: "Blocked & logged"}, says: []string{`example.com:443 (403 Forbidden, with the web page "Blocked & logged")`, "ask the operator of the proxy to allow "}},
+		"403":               {fault: proxytest.Fault{Status: 403, Title: "Blocked & logged"}, says: []string{`(403 Forbidden, with the web page "Blocked & logged")`, "ask the operator"}},
 		"503":               {fault: proxytest.Fault{Status: 503}, says: []string{"did not connect to example.com:443 (503 Service Unavailable)"}},
 		"a closed port":     {to: closed.URL, says: []string{"did not connect to example.com", "connection refused", "check the address of the proxy in HTTPS_PROXY"}},
 		"no proxy":          {to: upstream.URL, says: []string{"the proxy https://"}},
