@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,14 +29,16 @@ type Options struct {
 	File     string                // path of airgap.yaml; airgap.lock is in the same directory
 	Out      string                // directory of the USB drive; the bundle is written to Out/NAME; Plan does not use it
 	Facts    string                // directory with the facts of the servers; "": assume a minimal installation
-	Keys     string                // directory of the signing keys; missing keys are created
-	SignKey  string                // file or pipe with a key that replaces the key in Keys; "": none
+	Keys     program.KeyOptions    // the signing keys
 	PartSize string                // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize
 	Update   []string              // names to resolve again although airgap.lock has them
 	Strict   bool                  // fail if something may be missing on site
 	Delta    delta.Options         // the contents that the servers already have
 	Commands func() *cobra.Command // creates the command tree for the man pages in airgap.rpm
 	Progress ui.Progress           // receives warnings and progress
+	Now      func() time.Time      // the clock; nil: time.Now
+
+	writes bool // a bundle, which needs the keys
 }
 
 // decided is a plan and the inputs for writing its bundle.
@@ -50,6 +53,12 @@ type decided struct {
 // If Strict fails, it returns both the proof and the error. Wrong options or files are
 // a usage error (advice.IsUsage).
 func Plan(ctx context.Context, o Options) (*Proof, error) {
+	if o.Keys.RPM != "" { // it may need a signature, and a plan signs nothing
+		o.Keys.RPM = ""
+		if o.Keys.Sign == "" {
+			o.Keys.Program, o.Keys.Folder = "", ""
+		}
+	}
 	d, err := decide(ctx, o)
 	if err != nil {
 		return nil, err
@@ -61,6 +70,7 @@ func Plan(ctx context.Context, o Options) (*Proof, error) {
 // writes, signs and reads back the bundle. It does not change a complete bundle. Wrong
 // options or files are a usage error (advice.IsUsage).
 func Bundle(ctx context.Context, o Options) (*Result, error) {
+	o.writes = true
 	d, err := decide(ctx, o)
 	if err == nil {
 		err = o.strictly(d.plan)
@@ -69,7 +79,7 @@ func Bundle(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	reportNotCarried(o.Progress, d.plan.Lock)
-	if err := plan.WriteLock(plan.LockPath(o.File), d.plan.Lock); err != nil {
+	if err := plan.WriteLock(plan.LockPath(o.File), d.plan); err != nil {
 		return nil, err
 	}
 	return d.write(ctx, o)
@@ -86,17 +96,22 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	if d.cluster, text, err = config.Load(o.File); err != nil {
 		return d, config.Advise(err)
 	}
-	if d.keys, err = program.CheckKeys(o.Keys, o.SignKey); err != nil {
+	if d.keys, err = program.CheckKeys(ctx, o.Keys); err != nil {
 		return d, err
 	}
-	o.Delta.Own, o.Delta.Signer = o.Keys, d.keys.OwnFingerprint()
+	if o.writes {
+		if err := d.keys.NeedKeys(); err != nil {
+			return d, err
+		}
+	}
+	o.Delta.Own, o.Delta.Signer = o.Keys.Dir, d.keys.OwnFingerprint()
 	base, err := o.Delta.Inventory()
 	if err != nil {
 		return d, err
 	}
 	d.plan, err = plan.Make(ctx, plan.Options{
 		File: o.File, Cluster: d.cluster, Text: text, Facts: o.Facts, Update: o.Update,
-		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base,
+		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Now: o.Now,
 	}, o.Progress)
 	if err == nil {
 		reportPlan(o.Progress, d.plan)
@@ -117,7 +132,7 @@ func parsePartSize(text string) (int64, error) {
 }
 
 func (d decided) write(ctx context.Context, o Options) (*Result, error) {
-	if err := d.keys.Make(o.Keys); err != nil {
+	if err := d.keys.Make(); err != nil {
 		return nil, err
 	}
 	if err := d.plan.SignPackages(d.keys.RPM); err != nil {
@@ -128,17 +143,17 @@ func (d decided) write(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	stick, err := stickFiles(these, d.cluster, d.plan, d.keys)
-	if err != nil {
+	if err = d.keys.Pending(err); err != nil {
 		return nil, err
 	}
 	dir := filepath.Join(o.Out, d.plan.Name)
 	report, err := bundle.Write(ctx, d.plan, dir, bundle.Options{PartSize: d.partSize, Signer: d.keys.Bundle, Stick: stick}, o.Progress)
 	if err != nil {
-		return nil, err
+		return nil, d.keys.Pending(err)
 	}
 	return &Result{
-		Dir: dir, Key: bundle.Fingerprint(&d.keys.Bundle.PublicKey), Base: d.plan.Base, Report: *report,
-		Operators: d.plan.Operators, NotCarried: d.plan.Lock.NotCarried, lock: d.plan.Lock, keys: d.keys,
+		Dir: dir, Key: d.keys.Fingerprint(), Base: d.plan.Base, Report: *report,
+		Operators: d.plan.Operators, NotCarried: d.plan.Lock.NotCarried, lock: d.plan.Lock, keys: d.keys, approvals: d.cluster.Approval.Keys,
 	}, nil
 }
 
@@ -153,8 +168,9 @@ type Result struct {
 	// NotCarried are the references that look like images and are not in the bundle.
 	NotCarried []bundle.NotCarried `json:"notCarried,omitempty"`
 
-	lock bundle.Lock
-	keys *program.Keys
+	lock      bundle.Lock
+	keys      *program.Keys
+	approvals int // approval.keys
 }
 
 // Write reports what was written, where it is, and the next step.
@@ -181,6 +197,9 @@ func (r *Result) writeReport(w io.Writer) error {
 func (r *Result) writeNext(w io.Writer) error {
 	if own := r.keys.OwnFingerprint(); own != "" {
 		fmt.Fprintf(w, "\n  signed with %s: pass it to airgap install with --require-key", own)
+	}
+	if r.approvals > 1 {
+		fmt.Fprintf(w, "\n  approval.keys is %d: other persons sign with airgap sign %s", r.approvals, r.Dir)
 	}
 	_, err := fmt.Fprintf(w, "\n  RPM key %s: send this fingerprint to the operators at the servers, but not on the USB drive\n  next: on the servers, follow INSTALL.txt in that directory\n", r.keys.RPMFingerprint())
 	return err

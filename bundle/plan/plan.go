@@ -36,6 +36,7 @@ type Options struct {
 	Tool    string            // "airgap 1.2.3", for the bundle
 	Own     []bundle.OwnImage // images that airgap builds
 	Base    *bundle.Inventory // contents of the servers, for a delta; nil for a complete bundle
+	Now     func() time.Time  // the clock; nil: time.Now
 }
 
 // Make returns the plan, and prints warnings to p. If airgap.yaml and the facts are not
@@ -63,6 +64,7 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Created = o.now()
 	if assumed := r.Packages.Assumed; len(assumed) > 0 {
 		p.Say("warning: --facts has no facts for %s, by host name or address; airgap assumes a minimal installation", strings.Join(assumed, ", "))
 	}
@@ -86,7 +88,10 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	if err := report(append(missing, duplicates(c, result.Sets)...), duplicatesHint, p); err != nil {
 		return nil, err
 	}
-	return result, checkNetwork(c, surveyed, result)
+	if err := checkNetwork(c, surveyed, result); err != nil {
+		return nil, err
+	}
+	return result, date(result, o, r.Locked)
 }
 
 // warnOfSurveys prints what is odd about the surveys: the plan can be made in spite of it.
@@ -124,15 +129,15 @@ func newClient(c *config.Cluster) (*fetch.Client, error) {
 // locked returns the decisions in airgap.lock; nil if it does not exist.
 func locked(o Options) (*bundle.Locked, error) {
 	path := LockPath(o.File)
-	lock, err := readLock(path)
+	saved, err := readLock(path)
 	if err != nil {
 		return nil, err
 	}
-	if lock == nil {
+	if saved == nil {
 		if len(o.Update) > 0 {
 			return nil, advice.Usage(fmt.Errorf("airgap bundle: --update requires %s, which does not exist yet; run the command without --update, which selects everything", path))
 		}
 		return nil, nil
 	}
-	return &bundle.Locked{Lock: *lock, Update: o.Update}, nil
+	return &bundle.Locked{Lock: saved.Lock, Update: o.Update, Created: saved.Created, Inputs: saved.Inputs}, nil
 }
