@@ -23,8 +23,10 @@ func lock() bundle.Lock {
 			{NEVRA: nevra.MustParse("a-0:1-1.x86_64"), URL: "https://dl.example:8443/a.rpm", Path: "rpm/el9/Packages/a.rpm", Size: 5, SHA256: strings.Repeat("b", 64), License: "MIT"},
 			{NEVRA: nevra.MustParse("b-0:1-1.x86_64"), URL: "https://dl.example:8443/b.rpm", Path: "rpm/el9/Packages/b.rpm", Size: 5, SHA256: strings.Repeat("c", 64), License: "MIT"},
 		},
-		Files:  []bundle.File{{Name: "runc", URL: "https://github.com/opencontainers/runc", Path: "files/runc", Size: 7, SHA256: strings.Repeat("d", 64)}},
-		Addons: []bundle.Addon{{Name: "own", Path: "manifests/own.yaml", SHA256: strings.Repeat("e", 64), Chart: &bundle.Chart{Name: "own", Version: "1.0.0", Path: "charts/own-1.0.0.tgz", SHA256: strings.Repeat("f", 64), License: "Apache-2.0"}}},
+		Files: []bundle.File{{Name: "runc", URL: "https://github.com/opencontainers/runc", Path: "files/runc", Size: 7, SHA256: strings.Repeat("d", 64)}},
+		Addons: []bundle.Addon{{Name: "own", Path: "manifests/own.yaml", SHA256: strings.Repeat("e", 64), Chart: &bundle.Chart{
+			Name: "own", Version: "1.0.0", Path: "charts/own-1.0.0.tgz", SHA256: strings.Repeat("f", 64), License: "Apache-2.0",
+		}}},
 	}
 }
 
