@@ -60,7 +60,7 @@ release: ## dist/airgap-VERSION: programs, airgap.rpm, SBOM and checksums, signe
 	case "$$changed,$(VERSION)" in ,* | *-dirty) ;; *) echo 'make release: the version of a changed tree must end with -dirty: git add the new files, or set VERSION=$(VERSION)-dirty' >&2; exit 1;; esac
 	$(PLAIN) $(MAKE) build VERSION=$(VERSION) SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH)
 	rm -rf $(RELEASE)
-	dist/airgap release --out $(RELEASE) $(if $(KEYS),--keys $(KEYS)) $(if $(RELEASE_KEY),--sign-key $(RELEASE_KEY))
+	dist/airgap release --out $(RELEASE) $(if $(KEYS),--keys $(KEYS)) $(if $(NEW_KEYS),--new-keys) $(if $(RELEASE_KEY),--sign-key $(RELEASE_KEY))
 
 .PHONY: release-check
 release-check: ## two releases of HEAD, built in different directories by different users, are identical; COLD=1: the second build uses an empty cache

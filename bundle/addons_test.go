@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/bundle/chart/charttest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -98,7 +99,7 @@ func TestAddons(t *testing.T) {
 	o, dir := options(t), filepath.Join(t.TempDir(), "stick")
 	_, err = bundle.Write(background, p, dir, o, ui.Discard())
 	must(t, err)
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	defer b.Close()
 	must(t, b.Verify(background, ui.Discard()))
@@ -133,9 +134,9 @@ func TestAddons(t *testing.T) {
 // wantPapers requires the add-ons in the report and in the SBOM.
 func wantPapers(t *testing.T, p *bundle.Plan) {
 	t.Helper()
-	page, err := p.Report("SHA256:key")
+	page, err := papers.Report(p, "SHA256:key")
 	must(t, err)
-	sbom, err := p.SBOM()
+	sbom, err := papers.SBOM(p)
 	must(t, err)
 	addon := p.Lock.Addons[0]
 	for _, want := range []string{addon.SHA256, addon.Chart.Digest, "https://charts.example/stable", "add-on cash: Secret shop/s", "manifests/cash.yaml"} {

@@ -53,8 +53,8 @@ func (b *Base) files() []Held {
 	return b.Files
 }
 
-// bytes is the total size of the omitted files.
-func (b *Base) bytes() int64 {
+// Bytes is the total size of the omitted files.
+func (b *Base) Bytes() int64 {
 	var total int64
 	for _, f := range b.files() {
 		total += f.Size

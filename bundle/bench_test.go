@@ -88,7 +88,7 @@ func BenchmarkVerify(b *testing.B) {
 	must(b, err)
 	b.SetBytes(benchBytes())
 	for b.Loop() {
-		opened, err := bundle.Open(dir, &o.Signer.PublicKey)
+		opened, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 		must(b, err)
 		must(b, opened.Verify(background, ui.Discard()))
 		must(b, opened.Close())

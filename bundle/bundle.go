@@ -91,7 +91,8 @@ type Image struct {
 	Digest   string   `json:"digest"` // sha256:… of the index or manifest that Name points to
 	NeededBy []string `json:"neededBy"`
 	// LooksLike: no pod is known to pull it. The text in NeededBy looks like it, and its registry has it.
-	LooksLike bool `json:"looksLike,omitempty"`
+	LooksLike bool   `json:"looksLike,omitempty"`
+	License   string `json:"license,omitempty"` // text of the label org.opencontainers.image.licenses
 	// Blobs are all blobs of the image in the bundle: the index and the manifest of the
 	// platform without changes, its configuration and layers. The first blob has the digest
 	// Digest.
@@ -149,8 +150,8 @@ type Network struct {
 	Images []string `json:"images"`
 }
 
-// applied returns the sets of objects in the order of installation.
-func (l Lock) applied() []Addon {
+// Applied returns the sets of objects in the order of installation.
+func (l Lock) Applied() []Addon {
 	if l.Network == nil {
 		return l.Addons
 	}
@@ -177,6 +178,7 @@ type Chart struct {
 	Path        string `json:"path"`
 	Size        int64  `json:"size"`
 	SHA256      string `json:"sha256"`
+	License     string `json:"license,omitempty"` // text of the annotation artifacthub.io/license
 }
 
 // Source is a file of manifests that was read from a URL.

@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/bundle/chart"
 	"airgap.dev/airgap/bundle/chart/charttest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -197,7 +198,7 @@ func TestWarnings(t *testing.T) {
 	if got := slices.Sorted(slices.Values(p.Warnings)); !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	page, err := p.Report("SHA256:key")
+	page, err := papers.Report(p, "SHA256:key")
 	must(t, err)
 	if !strings.Contains(string(page), "key data.a appears more than once") {
 		t.Error("the report does not have the warnings")
@@ -230,7 +231,7 @@ func TestKindsOfOtherAddons(t *testing.T) {
 	o, dir := options(t), filepath.Join(t.TempDir(), "stick")
 	_, err = bundle.Write(background, p, dir, o, ui.Discard())
 	must(t, err)
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	defer b.Close()
 	objects := contentOf(t, b, "manifests/first.yaml")

@@ -230,6 +230,11 @@ func (c *copier) copyOthers(say func(string, ...any)) error {
 }
 
 func (c *copier) finish() error {
+	if _, is := c.from.signed[CosignaturesName]; is {
+		if err := c.copyFile(CosignaturesName); err != nil {
+			return err
+		}
+	}
 	for _, name := range makesBundle() {
 		if err := c.copyFile(name); err != nil {
 			return err

@@ -19,6 +19,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -69,7 +70,7 @@ func (w *before) inventory(t *testing.T, dir string) *bundle.Inventory {
 		must(t, err)
 		must(t, os.WriteFile(filepath.Join(bare, name), text, 0o644))
 	}
-	index, err := bundle.ReadIndex(bare, &w.o.Signer.PublicKey)
+	index, err := bundle.ReadIndex(bare, bundle.PublicOf(w.o.Signer))
 	must(t, err)
 	v := bundle.NewInventory(index)
 	return &v
@@ -85,7 +86,7 @@ func (w *before) delta(t *testing.T) *bundle.Plan {
 
 func (w *before) open(t *testing.T, dir string) *bundle.Bundle {
 	t.Helper()
-	b, err := bundle.Open(dir, &w.o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(w.o.Signer))
 	must(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b
@@ -290,9 +291,9 @@ func TestDeltaIsRefused(t *testing.T) {
 func TestDeltaReport(t *testing.T) {
 	w := newBefore(t)
 	p := w.delta(t)
-	page, err := p.Report("SHA256:key")
+	page, err := papers.Report(p, "SHA256:key")
 	must(t, err)
-	sbom, err := p.SBOM()
+	sbom, err := papers.SBOM(p)
 	must(t, err)
 	changed, same := p.Lock.Images[0].Name, p.Lock.Images[2].Name
 	if text := string(page); !strings.Contains(text, same+" (in the base)") || strings.Contains(text, changed+" (in the base)") || !strings.Contains(text, "already have them from test") {

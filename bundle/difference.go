@@ -68,7 +68,7 @@ func (l Lock) identities() map[string]string {
 	for _, f := range l.Files {
 		ids["file "+f.Name] = f.SHA256
 	}
-	for _, a := range l.applied() {
+	for _, a := range l.Applied() {
 		ids[l.called(a)] = a.SHA256
 		if a.Chart != nil {
 			ids["chart "+a.Chart.Name+" "+a.Chart.Version] = a.Chart.SHA256

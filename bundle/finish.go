@@ -2,7 +2,7 @@ package bundle
 
 import (
 	"bytes"
-	"crypto/ecdsa"
+	"crypto"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -13,7 +13,7 @@ import (
 
 // finish writes the files that complete the bundle: the files next to the parts, the
 // index, the sums and the signature. At the end it removes the mark.
-func (w *work) finish(index *Index, stick []StickFile, key *ecdsa.PrivateKey) error {
+func (w *work) finish(index *Index, stick []StickFile, key crypto.Signer) error {
 	all := sums{}
 	for _, p := range index.Parts {
 		all[p.Name] = p.SHA256
@@ -46,7 +46,7 @@ func (w *work) finish(index *Index, stick []StickFile, key *ecdsa.PrivateKey) er
 }
 
 // write writes the sums to dir, and then their signature.
-func (s sums) write(dir string, key *ecdsa.PrivateKey) error {
+func (s sums) write(dir string, key crypto.Signer) error {
 	text := []byte(s.String())
 	signature, err := sign(key, text)
 	if err != nil {

@@ -163,7 +163,7 @@ func (l *Lock) validate(files []Held) error {
 
 func (l *Lock) validateAddons(holds func(what, path string, size int64, sum string) error) error {
 	names := map[string]bool{}
-	for _, a := range l.applied() {
+	for _, a := range l.Applied() {
 		if names[a.Name] {
 			return fmt.Errorf("lock: duplicate %s", l.called(a))
 		}

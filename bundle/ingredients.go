@@ -73,7 +73,7 @@ func (up upstream) gatherChart(ctx context.Context, i *ingredients, need AddonNe
 	}
 	i.locked = &Chart{
 		Name: opened.Name, Version: opened.Version, Repository: need.Chart.Repository, Digest: f.digest, IndexDigest: f.indexed,
-		Path: chartsDir + "/" + opened.Name + "-" + opened.Version + ".tgz", Size: int64(len(f.archive)), SHA256: sha256Hex(f.archive),
+		Path: chartsDir + "/" + opened.Name + "-" + opened.Version + ".tgz", Size: int64(len(f.archive)), SHA256: sha256Hex(f.archive), License: shortLicence(opened.License),
 	}
 	return nil
 }

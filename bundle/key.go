@@ -20,8 +20,8 @@ import (
 const privateKeyName = "airgap.key"
 
 // LoadOrCreateKey reads the key that signs bundles from dir, or creates it there:
-// airgap.key (PKCS#8 PEM, mode 0600) and airgap.pub (PEM). It refuses a private key
-// that other users can read.
+// airgap.key (PKCS#8 PEM, mode 0600), and the public key as airgap.pub and under the name
+// of PublicKeyFile. It refuses a private key that other users can read.
 func LoadOrCreateKey(dir string) (*ecdsa.PrivateKey, error) {
 	key, err := LoadKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -39,9 +39,9 @@ func LoadKey(dir string) (*ecdsa.PrivateKey, error) {
 // ErrEncryptedKey is the error of LoadSigningKey for a key with a passphrase.
 var ErrEncryptedKey = errors.New("the key is encrypted")
 
-// LoadSigningKey reads an ECDSA P-256 private key, PEM of PKCS#8 or SEC1, as openssl
-// writes it. It reads the file once, which can be a pipe. It refuses a file that other
-// users can read.
+// LoadSigningKey reads an ECDSA private key (P-256 or P-384), PEM of PKCS#8 or SEC1, as
+// openssl writes it. It reads the file once, which can be a pipe. It refuses a file that
+// other users can read.
 func LoadSigningKey(path string) (*ecdsa.PrivateKey, error) {
 	text, err := host.ReadPrivate(path)
 	if err == nil {
@@ -69,10 +69,16 @@ func parseSigningKey(text []byte) (*ecdsa.PrivateKey, error) {
 		return nil, err
 	}
 	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok || key.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("want an ECDSA P-256 key, got %s", kindOfKey(parsed))
+	if !ok || !isSupported(key.Curve) {
+		return nil, fmt.Errorf("want an ECDSA P-256 or P-384 key, got %s", kindOfKey(parsed))
 	}
 	return key, nil
+}
+
+// isSupported reports whether bundles may be signed on the curve. openssl verifies both
+// with the SHA-256 of SHA256SUMS.
+func isSupported(curve elliptic.Curve) bool {
+	return curve == elliptic.P256() || curve == elliptic.P384()
 }
 
 func parsePrivate(block *pem.Block) (any, error) {
@@ -103,16 +109,25 @@ func createKey(dir string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := host.WriteFile(filepath.Join(dir, PublicKeyName), public, 0o644); err != nil {
-		return nil, err
+	for _, name := range []string{PublicKeyName, PublicKeyFile(&key.PublicKey)} {
+		if err := host.WriteFile(filepath.Join(dir, name), public, 0o644); err != nil {
+			return nil, err
+		}
 	}
 	private := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})
 	return key, host.WriteFile(filepath.Join(dir, privateKeyName), private, 0o600)
 }
 
 // sign returns the raw DER signature of the SHA-256 of data. Without a random source
-// ECDSA is deterministic (RFC 6979): the same bundle gives the same signature.
-func sign(key *ecdsa.PrivateKey, data []byte) ([]byte, error) {
+// ECDSA is deterministic (RFC 6979): the same bundle gives the same signature. Only the
+// keys of most HSMs use their own random source.
+func sign(key crypto.Signer, data []byte) ([]byte, error) {
 	digest := sha256.Sum256(data)
 	return key.Sign(nil, digest[:], crypto.SHA256)
+}
+
+// PublicOf returns the public key of a signer of bundles; nil if it is no ECDSA key.
+func PublicOf(key crypto.Signer) *ecdsa.PublicKey {
+	public, _ := key.Public().(*ecdsa.PublicKey)
+	return public
 }

@@ -103,8 +103,8 @@ func TestLoadSigningKey(t *testing.T) {
 		"others can read":   {pkcs8(t, key), 0o640, "mode is 0640, so others can read it: want 0600"},
 		"encrypted":         {asPEM("ENCRYPTED PRIVATE KEY", []byte("secret")), 0o600, "the key is encrypted"},
 		"encrypted, old":    {string(legacy), 0o600, "the key is encrypted"},
-		"P-384":             {pkcs8(t, newKey(t, elliptic.P384())), 0o600, "want an ECDSA P-256 key, got ECDSA P-384"},
-		"P-384 in SEC1":     {sec1(t, newKey(t, elliptic.P384())), 0o600, "got ECDSA P-384"},
+		"P-521":             {pkcs8(t, newKey(t, elliptic.P521())), 0o600, "want an ECDSA P-256 or P-384 key, got ECDSA P-521"},
+		"P-521 in SEC1":     {sec1(t, newKey(t, elliptic.P521())), 0o600, "got ECDSA P-521"},
 		"RSA":               {pkcs8(t, large), 0o600, "got RSA"},
 		"Ed25519":           {pkcs8(t, edwards), 0o600, "got Ed25519"},
 		"public":            {pkix(t, &key.PublicKey), 0o600, "this is a public key"},
@@ -166,7 +166,7 @@ func TestLoadPublicKey(t *testing.T) {
 		"private, SEC1":      {sec1(t, key), "this is a private key"},
 		"private, encrypted": {asPEM("ENCRYPTED PRIVATE KEY", []byte("x")), "this is a private key"},
 		"certificate":        {asPEM("CERTIFICATE", []byte("x")), "this is a certificate: write its public key with openssl x509"},
-		"P-384":              {pkix(t, newKey(t, elliptic.P384()).Public()), "want an ECDSA P-256 key, got ECDSA P-384"},
+		"P-521":              {pkix(t, newKey(t, elliptic.P521()).Public()), "want an ECDSA P-256 or P-384 key, got ECDSA P-521"},
 		"RSA":                {pkix(t, &large.PublicKey), "got RSA"},
 		"GPG":                {asPEM("PGP PUBLIC KEY BLOCK", []byte("x")), `the PEM block is "PGP PUBLIC KEY BLOCK"`},
 		"two":                {public + public, "want one key per file"},
@@ -214,6 +214,7 @@ func TestBundleSignedWithTheSitesKey(t *testing.T) {
 	for name, made := range map[string][]string{
 		"SEC1":   {"openssl", "ecparam", "-name", "prime256v1", "-genkey", "-out", "site.key"},
 		"PKCS#8": {"openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", "site.key"},
+		"P-384":  {"openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-384", "-out", "site.key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys, dir := t.TempDir(), filepath.Join(t.TempDir(), "stick")

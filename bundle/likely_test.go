@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/bundle/chart/charttest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -135,7 +136,7 @@ func TestLikely(t *testing.T) {
 	if err := p.NotResolved(); err == nil || strings.Count(err.Error(), "\n") != 6 {
 		t.Errorf("error of --strict: %v", err)
 	}
-	page, err := p.Report("SHA256:key")
+	page, err := papers.Report(p, "SHA256:key")
 	must(t, err)
 	for _, want := range []string{"quay.io/shop/gone:1.0", "its registry has no such image", "the demo is switched off", "quay.io/shop/helper:1.0 (looks like an image"} {
 		if !strings.Contains(string(page), want) {

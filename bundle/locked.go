@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
 
@@ -20,6 +21,10 @@ type Locked struct {
 	// package, of a repository, of a file or of an add-on, the URL of manifests, or
 	// UpdateAll.
 	Update []string
+	// Created is the time of the bundle with these contents; zero if airgap.lock has none.
+	Created time.Time
+	// Inputs is Plan.Inputs of that bundle.
+	Inputs string
 }
 
 // UpdateAll in Locked.Update resolves everything again except the keys and timestamps
@@ -53,7 +58,7 @@ func (l *Locked) has(name string) bool {
 		slices.ContainsFunc(l.Lock.Files, func(f File) bool { return f.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Repositories, func(r Repository) bool { return r.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Packages, func(p Package) bool { return p.NEVRA.Name == name }) ||
-		slices.ContainsFunc(l.Lock.applied(), func(a Addon) bool { return a.Name == name }) ||
+		slices.ContainsFunc(l.Lock.Applied(), func(a Addon) bool { return a.Name == name }) ||
 		slices.ContainsFunc(l.Lock.Manifests, func(s Source) bool { return s.URL == name })
 }
 
@@ -94,7 +99,7 @@ func (l *Locked) chart(need AddonNeed) *Chart {
 	if l.free(need.Name) || want.Path != "" {
 		return nil
 	}
-	for _, a := range l.Lock.applied() {
+	for _, a := range l.Lock.Applied() {
 		if a.Name == need.Name && a.Chart != nil && a.Chart.Repository == want.Repository && a.Chart.Name == want.Name && chart.SameVersion(a.Chart.Version, want.Version) {
 			return a.Chart
 		}
@@ -107,7 +112,7 @@ func (l *Locked) indexed(need AddonNeed) bool {
 	if l == nil || slices.Contains(l.Update, need.Name) {
 		return false
 	}
-	return slices.ContainsFunc(l.Lock.applied(), func(a Addon) bool {
+	return slices.ContainsFunc(l.Lock.Applied(), func(a Addon) bool {
 		return a.Name == need.Name && a.Chart != nil && a.Chart.Repository == need.Chart.Repository && a.Chart.Name == need.Chart.Name && a.Chart.IndexDigest
 	})
 }
@@ -119,7 +124,7 @@ func (l *Locked) source(url, addon string) string {
 		return ""
 	}
 	var sources []Source
-	for _, a := range l.Lock.applied() {
+	for _, a := range l.Lock.Applied() {
 		if a.Name == addon {
 			sources = a.Sources
 		}

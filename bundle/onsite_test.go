@@ -87,7 +87,7 @@ func bundleOf(t *testing.T, shelves map[string]*shelf, repositories []string) *b
 	dir, o := t.TempDir(), options(t)
 	_, err = bundle.Write(t.Context(), p, dir, o, ui.Discard())
 	must(t, err)
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	v := bundle.NewView(b)
 	t.Cleanup(func() { v.Close() })

@@ -28,7 +28,7 @@ type Bundle struct {
 	dir    string // directory or another source, for messages
 	source fs.FS  // the directory
 	root   io.Closer
-	signed map[string][]byte // SHA256SUMS and its signature, as Open read them
+	signed map[string][]byte // SHA256SUMS and its signatures, as Open read them
 	sums   sums
 	index  *Index
 	chunks *chunks
@@ -118,7 +118,7 @@ func findBundle(source fs.FS) error {
 	return nil
 }
 
-// readSums returns the signed sums and the two files with the sums and the signature.
+// readSums returns the signed sums, and the files with the sums and their signatures.
 func readSums(source fs.FS, trusted []*ecdsa.PublicKey) (signed map[string][]byte, all sums, err error) {
 	if len(trusted) == 0 {
 		return nil, nil, errors.New("no key for checking the signature")
@@ -140,11 +140,19 @@ func readSums(source fs.FS, trusted []*ecdsa.PublicKey) (signed map[string][]byt
 	if len(signature) == 0 {
 		return nil, nil, ErrUnsigned
 	}
-	if err := checkSignature(source, text, signature, trusted); err != nil {
+	signed = map[string][]byte{SumsName: text, SignatureName: signature}
+	more, err := readCosignatures(source)
+	if err != nil {
+		return nil, nil, err
+	}
+	if more != nil {
+		signed[CosignaturesName] = more
+	}
+	if err := checkSignature(source, signed, trusted); err != nil {
 		return nil, nil, err
 	}
 	all, err = parseSums(string(text))
-	return map[string][]byte{SumsName: text, SignatureName: signature}, all, err
+	return signed, all, err
 }
 
 // readIndex returns the index and its file.

@@ -33,7 +33,7 @@ func (o *Own) Close() error {
 
 // Names are the names of the files in the bundle's directory, sorted.
 func (b *Bundle) Names() []string {
-	return slices.Sorted(slices.Values(append([]string{SumsName, SignatureName}, slices.Collect(maps.Keys(b.sums))...)))
+	return slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Keys(b.signed)), slices.Collect(maps.Keys(b.sums)))))
 }
 
 // Own opens one of the files in the bundle's directory. A name that is not in Names,

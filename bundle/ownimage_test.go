@@ -27,7 +27,7 @@ func TestOwnImage(t *testing.T) {
 	o, dir := options(t), filepath.Join(t.TempDir(), "stick")
 	_, err = bundle.Write(t.Context(), plan, dir, o, ui.Discard())
 	must(t, err)
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	defer b.Close()
 	must(t, b.Verify(t.Context(), ui.Discard()))

@@ -66,7 +66,7 @@ func TestPackages(t *testing.T) {
 	must(t, p.SignPackages(key))
 	_, err = bundle.Write(background, p, dir, o, ui.Discard())
 	must(t, err)
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	defer b.Close()
 	lock := b.Index().Lock

@@ -26,6 +26,7 @@ type Plan struct {
 	Config  string
 	Tool    string
 	Created time.Time
+	Dated   time.Time // for airgap.lock: Created without the second that a delta may add
 	Lock    Lock
 	Moved   []Moved // tags that have moved since they were locked
 	Base    *Base   // nil: a complete bundle

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
@@ -29,7 +28,7 @@ func MarshalPublicKey(key *ecdsa.PublicKey) ([]byte, error) {
 // maxKey, in bytes, is far above the size of a key.
 const maxKey = 64 << 10
 
-// LoadPublicKey reads one ECDSA P-256 public key (PEM) from path. The airgap.pub of a
+// LoadPublicKey reads one ECDSA public key (PEM, P-256 or P-384) from path. The airgap.pub of a
 // USB drive is only as trustworthy as the drive: compare its Fingerprint before you use
 // it.
 func LoadPublicKey(path string) (*ecdsa.PublicKey, error) {
@@ -75,8 +74,8 @@ func parsePublicKey(text []byte) (*ecdsa.PublicKey, error) {
 		return nil, err
 	}
 	key, ok := parsed.(*ecdsa.PublicKey)
-	if !ok || key.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("want an ECDSA P-256 key, got %s", kindOfKey(parsed))
+	if !ok || !isSupported(key.Curve) {
+		return nil, fmt.Errorf("want an ECDSA P-256 or P-384 key, got %s", kindOfKey(parsed))
 	}
 	return key, nil
 }
@@ -108,6 +107,13 @@ func Fingerprint(key *ecdsa.PublicKey) string {
 	}
 	sum := sha256.Sum256(der)
 	return fingerprintPrefix + hex.EncodeToString(sum[:])
+}
+
+// PublicKeyFile is the name of the file with a public key among other public keys:
+// "airgap-" and the first 16 digits of its fingerprint. Keys of several builders have
+// different names.
+func PublicKeyFile(key *ecdsa.PublicKey) string {
+	return fmt.Sprintf("airgap-%.16s.pub", strings.TrimPrefix(Fingerprint(key), fingerprintPrefix))
 }
 
 // ParseFingerprint reads the format of Fingerprint, in upper or lower case. is reports

@@ -73,6 +73,20 @@ func PublicKeyIn(dir string) (*ecdsa.PublicKey, error) {
 	return nil, fmt.Errorf("load public key in %s: %w", dir, err)
 }
 
+// PublicKeysIn reads all public keys in dir, the directory of a bundle: of its builder and
+// of the persons who signed it too. Like PublicKeyIn, they are only claims.
+func PublicKeysIn(dir string) []*ecdsa.PublicKey {
+	var all []*ecdsa.PublicKey
+	if key, err := PublicKeyIn(dir); err == nil {
+		all = append(all, key)
+	}
+	text, _ := readIn(dir, CosignaturesName, maxCosignatures) // without the file there are no more
+	for _, c := range parseCosignatures(text) {
+		all = append(all, c.key)
+	}
+	return all
+}
+
 // IDIn is the ID of the bundle in dir, computed from the index without verification. A
 // missing index is fs.ErrNotExist.
 func IDIn(dir string) (string, error) {

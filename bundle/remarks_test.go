@@ -8,6 +8,8 @@ import (
 
 	"github.com/opencontainers/go-digest"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/bundle/papers"
 )
 
 // TestRemarks: unusual properties of an included image are reported once, and usual
@@ -50,7 +52,7 @@ func TestRemarks(t *testing.T) {
 			}) {
 				t.Errorf("%s: %q, want %q", name, p.Remarks, says)
 			}
-			page, err := p.Report("SHA256:key")
+			page, err := papers.Report(p, "SHA256:key")
 			must(t, err)
 			if !strings.Contains(string(page), strings.ReplaceAll(html.EscapeString(says), "+", "&#43;")) {
 				t.Errorf("%s: %q is missing in the report", name, says)

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -23,7 +24,7 @@ func TestSBOM(t *testing.T) {
 	p.Lock.Packages = []bundle.Package{
 		{NEVRA: nevra.MustParse("socat-0:1.7.4-1.el9.x86_64"), Path: "rpm/el9/Packages/socat.rpm", URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "GPLv2 and <others>"},
 	}
-	text, err := p.SBOM()
+	text, err := papers.SBOM(p)
 	must(t, err)
 	doc, err := spdxjson.Read(bytes.NewReader(text))
 	must(t, err)
@@ -43,7 +44,7 @@ func TestSBOM(t *testing.T) {
 		!strings.HasPrefix(entry.PackageExternalReferences[0].Locator, "pkg:oci/") {
 		t.Errorf("%s: %+v", image.Name, entry)
 	}
-	again, err := p.SBOM()
+	again, err := papers.SBOM(p)
 	must(t, err)
 	if !bytes.Equal(text, again) {
 		t.Error("the same lock gave different bytes")
@@ -60,7 +61,7 @@ func TestReport(t *testing.T) {
 	p.Lock.Packages = []bundle.Package{
 		{NEVRA: nevra.MustParse("socat-0:1.7.4-1.el9.x86_64"), URL: "https://m/socat.rpm", SHA256: strings.Repeat("ab", 32), License: "<script>alert(1)</script>", Hosts: []string{"db1", "db2"}},
 	}
-	page, err := p.Report("SHA256:key")
+	page, err := papers.Report(p, "SHA256:key")
 	must(t, err)
 	text := string(page)
 	wants := []string{"SHA256:key", "socat-0:1.7.4-1.el9.x86_64", strings.Repeat("ab", 32), "&lt;script&gt;", "db1, db2", "No server was surveyed", p.Lock.Files[0].SHA256}

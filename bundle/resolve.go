@@ -63,7 +63,7 @@ func (up upstream) resolve(ctx context.Context, fullName string, platform ocispe
 	if err != nil {
 		return nil, err
 	}
-	r := &resolved{image: Image{Name: fullName, Digest: top.Digest.String()}, from: from, small: found.Manifests, configs: found.Configs, remarks: found.Remarks, moved: moved}
+	r := &resolved{image: Image{Name: fullName, Digest: top.Digest.String(), License: licenceOf(found.Configs)}, from: from, small: found.Manifests, configs: found.Configs, remarks: found.Remarks, moved: moved}
 	if remark != "" {
 		r.remarks = append(r.remarks, remark)
 	}

@@ -94,7 +94,7 @@ func TestInterruptedAnywhereContinues(t *testing.T) {
 		if !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
-		if _, err := bundle.Open(dir, &o.Signer.PublicKey); !errors.Is(err, bundle.ErrPartial) {
+		if _, err := bundle.Open(dir, bundle.PublicOf(o.Signer)); !errors.Is(err, bundle.ErrPartial) {
 			t.Fatalf("an incomplete bundle opens: %v", err)
 		}
 	}

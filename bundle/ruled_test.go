@@ -8,6 +8,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/bundle/chart/charttest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -92,7 +93,7 @@ func TestOperators(t *testing.T) {
 	if n := p.Lock.NotCarried; len(n) != 1 || n[0].Reference != "docker.elastic.co/kibana/kibana:9.9.9" || !slices.Contains(n[0].FoundIn, "search.yaml: Kibana logs, by rule eck") {
 		t.Errorf("not carried: %+v", n)
 	}
-	page, err := p.Report("SHA256:key")
+	page, err := papers.Report(p, "SHA256:key")
 	must(t, err)
 	for _, want := range []string{"<h2>Operators</h2>", "add-on search: Deployment search/own", "<td>none</td>", "kibana:9.9.9"} {
 		if !strings.Contains(string(page), want) {

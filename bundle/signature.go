@@ -25,15 +25,15 @@ func (e *SignerError) Error() string {
 // Unwrap lets errors.Is find ErrSignature.
 func (e *SignerError) Unwrap() error { return ErrSignature }
 
-// checkSignature accepts the signature of any of the trusted keys. It uses the key in
+// checkSignature accepts a signature of any of the trusted keys. It uses the key in
 // source only to name the signer if no trusted key fits.
-func checkSignature(source fs.FS, data, signature []byte, trusted []*ecdsa.PublicKey) error {
-	digest := sha256.Sum256(data)
+func checkSignature(source fs.FS, signed map[string][]byte, trusted []*ecdsa.PublicKey) error {
+	if len(SignersOf(signed, trusted...)) > 0 {
+		return nil
+	}
+	digest, signature := sha256.Sum256(signed[SumsName]), signed[SignatureName]
 	var prints []string
 	for _, key := range trusted {
-		if ecdsa.VerifyASN1(key, digest[:], signature) {
-			return nil
-		}
 		prints = append(prints, Fingerprint(key))
 	}
 	text, err := readLimited(source, PublicKeyName, maxKey)

@@ -1,7 +1,7 @@
 package bundle
 
 import (
-	"crypto/ecdsa"
+	"crypto"
 	"errors"
 	"fmt"
 	"os"
@@ -13,8 +13,8 @@ import (
 // WriteSigned writes files and the public key into dir, which must not exist. It also
 // writes SHA256SUMS and SHA256SUMS.sig, as for a bundle, for sha256sum and openssl. The
 // same files and key give the same bytes.
-func WriteSigned(dir string, files []StickFile, key *ecdsa.PrivateKey) error {
-	public, err := MarshalPublicKey(&key.PublicKey)
+func WriteSigned(dir string, files []StickFile, key crypto.Signer) error {
+	public, err := MarshalPublicKey(PublicOf(key))
 	if err != nil {
 		return err
 	}

@@ -46,7 +46,7 @@ func StickProgram(name, path string) (StickFile, error) {
 
 // stick returns the files next to the parts, with the keys.
 func (p *Plan) stick(o Options) ([]StickFile, error) {
-	public, err := MarshalPublicKey(&o.Signer.PublicKey)
+	public, err := MarshalPublicKey(PublicOf(o.Signer))
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (p *Plan) stick(o Options) ([]StickFile, error) {
 	if p.rpmKey != nil {
 		all = append(all, StickBytes(RPMKeyName, p.rpmKey))
 	}
-	seen := map[string]bool{IndexName: true, SumsName: true, SignatureName: true}
+	seen := map[string]bool{IndexName: true, SumsName: true, SignatureName: true, CosignaturesName: true}
 	for _, f := range all {
 		if !isPlainName(f.Name) || seen[f.Name] {
 			return nil, fmt.Errorf("write %q to the bundle: duplicate or invalid name", f.Name)

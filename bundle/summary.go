@@ -20,8 +20,8 @@ func (x *Index) Summary() Summary {
 		Images:   Amount{Count: len(x.Lock.Images)},
 		Packages: Amount{Count: len(x.Lock.Packages)},
 		Files:    Amount{Count: len(x.Lock.Files)},
-		Base:     Amount{Count: len(x.Base.files()), Bytes: x.Base.bytes()},
-		Addons:   Amount{Count: len(x.Lock.applied())},
+		Base:     Amount{Count: len(x.Base.files()), Bytes: x.Base.Bytes()},
+		Addons:   Amount{Count: len(x.Lock.Applied())},
 	}
 	for _, p := range x.Parts {
 		s.Size += p.Size

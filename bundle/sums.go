@@ -15,7 +15,7 @@ const (
 	IndexName     = "bundle.json"
 	SumsName      = "SHA256SUMS"
 	SignatureName = "SHA256SUMS.sig"
-	PublicKeyName = "airgap.pub"         // PEM, ECDSA P-256: key for checking the signature
+	PublicKeyName = "airgap.pub"         // PEM, ECDSA: key for checking the signature
 	RPMKeyName    = "RPM-GPG-KEY-airgap" // armored OpenPGP, for rpm --import
 	ProgramName   = "airgap"             // executable for every user
 	partialName   = ".airgap-partial"    // exists until the bundle is finished
@@ -85,6 +85,9 @@ func sha256Hex(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
+
+// OptionalIndexFiles are further files of the signed index, which a bundle may have.
+func OptionalIndexFiles() []string { return []string{CosignaturesName} }
 
 // IndexFiles are the names of the signed index of a bundle and of the key that signed
 // it, for a reader that knows its fingerprint.

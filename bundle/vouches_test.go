@@ -10,6 +10,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/bundle/chart/charttest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -56,7 +57,7 @@ func TestRepositoryLosesItsSignature(t *testing.T) {
 	if taken.Lock.Repositories[0].SignedMetadata || len(taken.Notices) != 1 || !strings.Contains(taken.Notices[0], "repository kubernetes: the metadata is not signed") {
 		t.Errorf("%+v; %q", taken.Lock.Repositories[0], taken.Notices)
 	}
-	page, err := taken.Report("SHA256:x")
+	page, err := papers.Report(taken, "SHA256:x")
 	must(t, err)
 	if !strings.Contains(string(page), "Not checked") {
 		t.Error("the report does not show the notice")

@@ -162,7 +162,7 @@ func checkForeign(dir string, draft *Index, stick []StickFile) error {
 	if err != nil {
 		return err
 	}
-	ours := []string{partialName, IndexName, SumsName, SignatureName}
+	ours := []string{partialName, IndexName, SumsName, SignatureName, CosignaturesName}
 	for _, p := range draft.Parts {
 		ours = append(ours, p.Name)
 	}
@@ -196,7 +196,7 @@ func isComplete(dir string, draft *Index, stick []StickFile, o Options) (bool, e
 	if _, err := os.Stat(filepath.Join(dir, IndexName)); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
-	b, err := Open(dir, &o.Signer.PublicKey)
+	b, err := Open(dir, PublicOf(o.Signer))
 	if err != nil {
 		return false, fmt.Errorf("the directory has a finished bundle that is damaged: %w; remove the directory or choose another", err)
 	}

@@ -2,7 +2,7 @@ package bundle
 
 import (
 	"context"
-	"crypto/ecdsa"
+	"crypto"
 	"errors"
 	"fmt"
 	"time"
@@ -18,10 +18,10 @@ const (
 
 // Options of Write.
 type Options struct {
-	PartSize int64             // bytes, a multiple of ChunkSize; 0 is DefaultPartSize
-	Workers  int               // concurrent downloads; 0 is 4
-	Signer   *ecdsa.PrivateKey // signs SHA256SUMS
-	Stick    []StickFile       // the program, its RPM, INSTALL.txt; Write adds the keys
+	PartSize int64         // bytes, a multiple of ChunkSize; 0 is DefaultPartSize
+	Workers  int           // concurrent downloads; 0 is 4
+	Signer   crypto.Signer // signs SHA256SUMS: ECDSA, P-256 or P-384
+	Stick    []StickFile   // the program, its RPM, INSTALL.txt; Write adds the keys
 
 	free func(dir string) (space, error) // nil: ask the file system
 }
@@ -39,7 +39,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.PartSize < 0 || o.PartSize%ChunkSize != 0 {
 		return o, fmt.Errorf("part size %d is not a multiple of %d bytes (1 MiB)", o.PartSize, ChunkSize)
 	}
-	if o.Signer == nil {
+	if o.Signer == nil || PublicOf(o.Signer) == nil {
 		return o, errors.New("no signing key")
 	}
 	return o, nil

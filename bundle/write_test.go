@@ -37,7 +37,7 @@ func TestWriteThenOpen(t *testing.T) {
 	if report.Complete || report.Parts < 2 || report.Fetched == 0 || report.Kept != 0 {
 		t.Errorf("report: %+v", report)
 	}
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	defer b.Close()
 	must(t, b.Verify(background, ui.Discard()))
@@ -338,7 +338,7 @@ func TestServersThatMisbehave(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "of image docker.io/library/nginx:1.27") {
 				t.Fatalf("got %v, want %q", err, tt.says)
 			}
-			if _, err := bundle.Open(dir, &o.Signer.PublicKey); !errors.Is(err, bundle.ErrPartial) {
+			if _, err := bundle.Open(dir, bundle.PublicOf(o.Signer)); !errors.Is(err, bundle.ErrPartial) {
 				t.Errorf("an incomplete bundle opens: %v", err)
 			}
 		})

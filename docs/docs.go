@@ -20,7 +20,7 @@ import (
 
 // The pages for maintainers (design.md, adr and so on) are not included.
 //
-//go:embed README.md walkthrough.md trouble.md network.md gates.md ssh.md security.md compliance.md configuration.md operators.md exit-codes.md limitations.md
+//go:embed README.md walkthrough.md trouble.md network.md gates.md ssh.md signing.md security.md compliance.md configuration.md operators.md exit-codes.md limitations.md
 //go:embed commands.md checks.md commands checks ko pictures
 var files embed.FS
 

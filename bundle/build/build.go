@@ -9,6 +9,7 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -28,14 +29,13 @@ import (
 
 // Options are the inputs and settings of a bundle.
 type Options struct {
-	File     string   // path of airgap.yaml; airgap.lock is in the same directory
-	Out      string   // directory of the USB drive; the bundle is written to Out/NAME; Plan does not use it
-	Facts    string   // directory with the facts of the servers; "": assume a minimal installation
-	Keys     string   // directory of the signing keys; missing keys are created
-	SignKey  string   // file or pipe with a key that replaces the key in Keys; "": none
-	PartSize string   // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize; "": by media.gate
-	Update   []string // names to resolve again although airgap.lock has them
-	Strict   bool     // fail if something may be missing on site
+	File     string             // path of airgap.yaml; airgap.lock is in the same directory
+	Out      string             // directory of the USB drive; the bundle is written to Out/NAME; Plan does not use it
+	Facts    string             // directory with the facts of the servers; "": assume a minimal installation
+	Keys     program.KeyOptions // the signing keys
+	PartSize string             // largest part, "4095MiB": a multiple of bundle.ChunkSize, at least bundle.MinPartSize; "": by media.gate
+	Update   []string           // names to resolve again although airgap.lock has them
+	Strict   bool               // fail if something may be missing on site
 	// AnyFilesystem writes to a medium that the servers cannot read, because it ends at a gate.
 	AnyFilesystem bool
 	Delta         delta.Options         // the contents that the servers already have
@@ -43,8 +43,10 @@ type Options struct {
 	Progress      ui.Progress           // receives warnings and progress
 	// LimitRate limits the sum of all downloads, in bytes per second with a unit: "20MB"; "": no limit.
 	LimitRate string
+	Now       func() time.Time // the clock; nil: time.Now
 
 	prepare func(*fetch.Client) // called before the first request; nil: nothing
+	writes  bool                // a bundle, which needs the keys
 }
 
 // decided is a plan and the inputs for writing its bundle.
@@ -60,6 +62,12 @@ type decided struct {
 // If Strict fails, it returns both the proof and the error. Wrong options or files are
 // a usage error (advice.IsUsage).
 func Plan(ctx context.Context, o Options) (*Proof, error) {
+	if o.Keys.RPM != "" { // it may need a signature, and a plan signs nothing
+		o.Keys.RPM = ""
+		if o.Keys.Sign == "" {
+			o.Keys.Program, o.Keys.Folder = "", ""
+		}
+	}
 	d, err := decide(ctx, o)
 	defer d.earlier.Close()
 	if err != nil {
@@ -72,6 +80,7 @@ func Plan(ctx context.Context, o Options) (*Proof, error) {
 // writes, signs and reads back the bundle. It does not change a complete bundle. Wrong
 // options or files are a usage error (advice.IsUsage).
 func Bundle(ctx context.Context, o Options) (*Result, error) {
+	o.writes = true
 	d, err := decide(ctx, o)
 	defer d.earlier.Close()
 	if err == nil {
@@ -81,7 +90,7 @@ func Bundle(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	reportNotCarried(o.Progress, d.plan.Lock)
-	if err := plan.WriteLock(plan.LockPath(o.File), d.plan.Lock); err != nil {
+	if err := plan.WriteLock(plan.LockPath(o.File), d.plan); err != nil {
 		return nil, err
 	}
 	return d.write(ctx, o)
@@ -105,15 +114,18 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	if d.partSize, err = partSizeFor(o.PartSize, d.cluster.Media.Gate); err != nil {
 		return d, err
 	}
-	if d.keys, err = program.CheckKeys(o.Keys, o.SignKey); err != nil {
+	if d.keys, err = program.CheckKeys(ctx, o.Keys); err != nil {
 		return d, err
 	}
-	if o.Out != "" {
-		if err := d.keys.CanMake(o.Keys); err != nil {
+	if o.writes {
+		if err := d.keys.NeedKeys(); err != nil {
+			return d, err
+		}
+		if err := d.keys.CanMake(o.Keys.Dir); err != nil {
 			return d, err
 		}
 	}
-	o.Delta.Own, o.Delta.Signer = o.Keys, d.keys.OwnFingerprint()
+	o.Delta.Own, o.Delta.Signer = o.Keys.Dir, d.keys.OwnFingerprint()
 	base, err := o.Delta.Inventory()
 	if err != nil {
 		return d, err
@@ -123,7 +135,7 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	}
 	d.plan, err = plan.Make(ctx, plan.Options{
 		File: o.File, Cluster: d.cluster, Text: text, Facts: o.Facts, Update: o.Update,
-		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Earlier: d.earlier, Prepare: o.prepareClient(rate),
+		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Earlier: d.earlier, Prepare: o.prepareClient(rate), Now: o.Now,
 		Surveyed: func(byNode map[string]*facts.Facts) error {
 			return medium.Check(ctx, o.Out, o.AnyFilesystem, readers(d.cluster, byNode), o.Progress.Say)
 		},
@@ -159,7 +171,7 @@ func parsePartSize(text string) (int64, error) {
 }
 
 func (d decided) write(ctx context.Context, o Options) (*Result, error) {
-	if err := d.keys.Make(o.Keys); err != nil {
+	if err := d.keys.Make(); err != nil {
 		return nil, err
 	}
 	if err := d.plan.SignPackages(d.keys.RPM); err != nil {
@@ -170,7 +182,7 @@ func (d decided) write(ctx context.Context, o Options) (*Result, error) {
 		return nil, err
 	}
 	stick, err := stickFiles(these, d.cluster, d.plan, d.keys)
-	if err != nil {
+	if err = d.keys.Pending(err); err != nil {
 		return nil, err
 	}
 	for _, warning := range gateWarnings(d.cluster.Media.Gate, d.partSize, stick) {
@@ -179,11 +191,11 @@ func (d decided) write(ctx context.Context, o Options) (*Result, error) {
 	dir := filepath.Join(o.Out, d.plan.Name)
 	report, err := bundle.Write(ctx, d.plan, dir, bundle.Options{PartSize: d.partSize, Signer: d.keys.Bundle, Stick: stick}, o.Progress)
 	if err != nil {
-		return nil, err
+		return nil, d.keys.Pending(err)
 	}
 	return &Result{
-		Dir: dir, Key: bundle.Fingerprint(&d.keys.Bundle.PublicKey), Base: d.plan.Base, Reused: d.plan.Reused(), Report: *report,
-		Operators: d.plan.Operators, NotCarried: d.plan.Lock.NotCarried, lock: d.plan.Lock, keys: d.keys,
+		Dir: dir, Key: d.keys.Fingerprint(), Base: d.plan.Base, Reused: d.plan.Reused(), Report: *report,
+		Operators: d.plan.Operators, NotCarried: d.plan.Lock.NotCarried, lock: d.plan.Lock, keys: d.keys, approvals: d.cluster.Approval.Keys,
 	}, nil
 }
 
@@ -199,8 +211,9 @@ type Result struct {
 	// NotCarried are the references that look like images and are not in the bundle.
 	NotCarried []bundle.NotCarried `json:"notCarried,omitempty"`
 
-	lock bundle.Lock
-	keys *program.Keys
+	lock      bundle.Lock
+	keys      *program.Keys
+	approvals int // approval.keys
 }
 
 // Write reports what was written, where it is, and the next step.
@@ -227,6 +240,9 @@ func (r *Result) writeReport(w io.Writer) error {
 func (r *Result) writeNext(w io.Writer) error {
 	if own := r.keys.OwnFingerprint(); own != "" {
 		fmt.Fprintf(w, "\n  signed with %s: pass it to airgap install with --require-key", own)
+	}
+	if r.approvals > 1 {
+		fmt.Fprintf(w, "\n  approval.keys is %d: other persons sign with airgap sign %s", r.approvals, r.Dir)
 	}
 	_, err := fmt.Fprintf(w, "\n  RPM key %s: send this fingerprint to the operators at the servers, but not on the USB drive\n  next: on the servers, follow INSTALL.txt in that directory\n", r.keys.RPMFingerprint())
 	return err

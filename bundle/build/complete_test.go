@@ -15,12 +15,12 @@ import (
 // be lost.
 func TestCompleteBundle(t *testing.T) {
 	dir := t.TempDir()
-	keys, err := program.CheckKeys(dir, "")
+	keys, err := program.CheckKeys(t.Context(), program.KeyOptions{Dir: dir, New: true})
 	require.NoError(t, err)
-	require.NoError(t, keys.Make(dir))
+	require.NoError(t, keys.Make())
 	for own, want := range map[bool]string{
 		false: "",
-		true:  "\n  signed with " + bundle.Fingerprint(&keys.Bundle.PublicKey) + ": pass it to airgap install with --require-key",
+		true:  "\n  signed with " + keys.Fingerprint() + ": pass it to airgap install with --require-key",
 	} {
 		keys.Own = own
 		var out strings.Builder

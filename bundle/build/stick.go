@@ -7,6 +7,7 @@ import (
 	"text/template"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/docs"
 	"airgap.dev/airgap/internal/config"
@@ -31,11 +32,11 @@ func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys
 	if err != nil {
 		return nil, err
 	}
-	sbom, err := plan.SBOM()
+	sbom, err := papers.SBOM(plan)
 	if err != nil {
 		return nil, err
 	}
-	report, err := plan.Report(bundle.Fingerprint(&keys.Bundle.PublicKey))
+	report, err := papers.Report(plan, keys.Fingerprint())
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +46,7 @@ func stickFiles(these program.Source, c *config.Cluster, plan *bundle.Plan, keys
 	}
 	files := []bundle.StickFile{
 		binary, bundle.StickPackage("airgap.rpm", pkg), bundle.StickBytes("INSTALL.txt", text),
-		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes(bundle.ReportName, report),
+		bundle.StickBytes(papers.SBOMName, sbom), bundle.StickBytes(papers.ReportName, report),
 	}
 	for _, language := range docs.AllLanguages() { // the servers have no internet access to read them online
 		files = append(files, bundle.StickBytes(language.File(), pages[language]))

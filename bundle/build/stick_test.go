@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cni/cnitest"
@@ -33,8 +34,8 @@ func TestDocsAreOnTheStick(t *testing.T) {
 	}
 	plan.Tool = "airgap test"
 	file, dir := filepath.Join(t.TempDir(), "program"), filepath.Join(t.TempDir(), plan.Name)
-	keys, err := program.CheckKeys(t.TempDir(), "")
-	if err := errors.Join(err, os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755), keys.Make(t.TempDir())); err != nil {
+	keys, err := program.CheckKeys(t.Context(), program.KeyOptions{Dir: t.TempDir(), New: true})
+	if err := errors.Join(err, os.WriteFile(file, []byte("#!/bin/sh\n"), 0o755), keys.Make()); err != nil {
 		t.Fatal(err)
 	}
 	if err := plan.SignPackages(keys.RPM); err != nil {
@@ -58,8 +59,8 @@ func TestDocsAreOnTheStick(t *testing.T) {
 		"INSTALL.txt":     "airgap install",
 		"airgap":          "#!/bin/sh",
 		"airgap.rpm":      "",
-		bundle.ReportName: "<html",
-		bundle.SBOMName:   "SPDX-2.3",
+		papers.ReportName: "<html",
+		papers.SBOMName:   "SPDX-2.3",
 	} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
 		if err != nil || !strings.Contains(string(text), has) {
@@ -74,7 +75,7 @@ func TestDocsAreOnTheStick(t *testing.T) {
 	if err := os.WriteFile(korean, []byte("<html lang=\"ko\">another</html>"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	b, err := bundle.Open(dir, &keys.Bundle.PublicKey)
+	b, err := bundle.Open(dir, keys.PublicKey())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,6 +29,7 @@ const MaxArchive = maxTotal + 4<<20
 // Chart is the archive of a chart.
 type Chart struct {
 	Name, Version string
+	License       string // text of the annotation artifacthub.io/license
 
 	archive []byte
 	notices []string // about missing dependencies
@@ -54,7 +55,7 @@ func Open(archive []byte) (*Chart, error) {
 	if strings.EqualFold(loaded.Metadata.Type, "library") {
 		return nil, fmt.Errorf("chart %s is a library chart, which cannot be installed", loaded.Name())
 	}
-	c.Name, c.Version = loaded.Name(), loaded.Metadata.Version
+	c.Name, c.Version, c.License = loaded.Name(), loaded.Metadata.Version, loaded.Metadata.Annotations["artifacthub.io/license"]
 	texts := map[string]string{}
 	collectTexts(loaded, texts)
 	c.asks = asksForKinds(texts)

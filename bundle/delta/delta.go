@@ -83,12 +83,12 @@ func (o Options) ofBundle() (*bundle.Inventory, error) {
 }
 
 // trustFor returns the keys that may have signed the bundle in dir: o.Keys, else the keys
-// that sign this bundle, which usually signed the other one too, else the keys that any
-// bundle is checked with.
+// that sign this bundle and the public keys next to them, else the keys that any bundle is
+// checked with.
 func (o Options) trustFor(dir string) (*site.Trust, error) {
 	keys := o.Keys
-	if public := filepath.Join(o.Own, bundle.PublicKeyName); len(o.Keys) == 0 && site.Exists(public) {
-		keys = append(keys, public)
+	if files, _ := filepath.Glob(filepath.Join(o.Own, "*.pub")); len(o.Keys) == 0 && o.Own != "" { // also of colleagues
+		keys = append(keys, files...)
 	}
 	if len(o.Keys) == 0 && o.Signer != "" {
 		keys = append(keys, o.Signer)

@@ -5,11 +5,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/papers"
+	"airgap.dev/airgap/bundle/plan"
 	"airgap.dev/airgap/bundle/sidefiles"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -19,6 +23,7 @@ type Options struct {
 	Keys     []string // files or fingerprints: one of these keys must have signed the bundle; none: the keys that this host trusts
 	Full     bool     // read and compare every byte
 	List     bool     // Write lists each image, package and file
+	Hashes   bool     // Write prints only the hashes of the files in the parts, for sha256sum -c
 	Progress ui.Progress
 }
 
@@ -29,15 +34,18 @@ type Contents struct {
 	// Renamed are the names in the directory that differ from the bundle's.
 	Renamed []string          `json:"renamed,omitempty"`
 	Altered sidefiles.Altered `json:"altered,omitempty"` // documentation that is missing or altered
+	Signers []string          `json:"signers"`           // fingerprints of the accepted keys that signed the bundle
 
-	key        string // fingerprints of the accepted keys; one of them signed the bundle
-	full, list bool
+	full, list, hashes bool
 }
 
 // Bundle checks the signature, the index, the sizes of all parts of a bundle, and every byte
 // of the files next to the parts; with Full it also reads every byte of the parts. The error
 // names the damaged file or the key that signed the bundle. Altered documentation is no error.
 func Bundle(ctx context.Context, o Options) (*Contents, error) {
+	if info, err := os.Stat(o.Dir); err == nil && info.Mode().IsRegular() {
+		return ofLock(o)
+	}
 	b, t, err := site.Open(o.Dir, o.Keys)
 	if err != nil {
 		return nil, err
@@ -50,12 +58,31 @@ func Bundle(ctx context.Context, o Options) (*Contents, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Contents{b.Index(), b.Renamed(), altered, site.Fingerprints(t.Keys), o.Full, o.List}, nil
+	var signers []string
+	for _, key := range b.Signers(t.Keys...) {
+		signers = append(signers, bundle.Fingerprint(key))
+	}
+	return &Contents{Index: b.Index(), Renamed: b.Renamed(), Altered: altered, Signers: signers, full: o.Full, list: o.List, hashes: o.Hashes}, nil
+}
+
+// ofLock are the contents of airgap.lock: the hashes that are known before the trip.
+func ofLock(o Options) (*Contents, error) {
+	if !o.Hashes || o.Full || o.List {
+		return nil, advice.Usagef("airgap inspect %s: it is a file: give the directory of a bundle, or --hashes for the hashes in airgap.lock", o.Dir)
+	}
+	lock, err := plan.ReadLock(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	return &Contents{Index: &bundle.Index{Lock: *lock}, hashes: true}, nil
 }
 
 // Write prints the totals of the bundle, and with List each item.
 func (c *Contents) Write(w io.Writer) error {
 	i := c.Index
+	if c.hashes {
+		return papers.WriteHashes(w, papers.Hashes(i.Lock))
+	}
 	s := i.Summary()
 	state := "signature valid, all files present"
 	if c.full {
@@ -65,7 +92,7 @@ func (c *Contents) Write(w io.Writer) error {
 		state += ", except documentation"
 	}
 	fmt.Fprintf(w, "%s, %s\n", i.Name, i.Created.Format("2006-01-02 15:04 MST"))
-	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, c.key)
+	fmt.Fprintf(w, "  state     %s\n  key       %s\n", state, strings.Join(c.Signers, ", "))
 	if len(c.Renamed) > 0 {
 		fmt.Fprintf(w, "  names     changed by the medium or a gate: %s; airgap reads them, and gives its copy the right names\n", strings.Join(c.Renamed, ", "))
 	}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/advice"
@@ -18,7 +19,11 @@ import (
 // savedLock is airgap.lock: the decisions of airgap bundle, next to the configuration, so
 // that airgap bundle makes the same decisions again.
 type savedLock struct {
-	Version int         `json:"version"` // 1
+	Version int `json:"version"` // 1
+	// Created is the time in the bundle. It stays until the contents, airgap.yaml or the
+	// program change, so that the same lock gives the same bytes.
+	Created time.Time   `json:"created,omitzero"`
+	Inputs  string      `json:"inputs,omitempty"` // SHA-256 of the inputs that Created is for: bundle.Plan.Inputs
 	Lock    bundle.Lock `json:"lock"`
 }
 
@@ -28,7 +33,7 @@ func LockPath(config string) string {
 }
 
 // readLock returns nil if there is no lock.
-func readLock(path string) (*bundle.Lock, error) {
+func readLock(path string) (*savedLock, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -46,12 +51,28 @@ func readLock(path string) (*bundle.Lock, error) {
 		return nil, advice.Add(fmt.Errorf("read lock %s: it has version %d, but this airgap supports only version 1", path, l.Version),
 			"use the airgap that wrote it, or remove it, so that airgap selects all versions again")
 	}
-	return &l.Lock, nil
+	return &l, nil
 }
 
-// WriteLock writes the lock unless the file has the same contents.
-func WriteLock(path string, lock bundle.Lock) error {
-	text, err := json.MarshalIndent(savedLock{1, lock}, "", "  ")
+// ReadLock reads the contents in airgap.lock. A missing file is fs.ErrNotExist.
+func ReadLock(path string) (*bundle.Lock, error) {
+	saved, err := readLock(path)
+	if err != nil {
+		return nil, err
+	}
+	if saved == nil {
+		return nil, fmt.Errorf("read lock %s: %w", path, fs.ErrNotExist)
+	}
+	return &saved.Lock, nil
+}
+
+// WriteLock writes the lock of a plan unless the file has the same contents.
+func WriteLock(path string, p *bundle.Plan) error {
+	inputs, err := p.Inputs()
+	if err != nil {
+		return err
+	}
+	text, err := json.MarshalIndent(savedLock{Version: 1, Created: p.Dated, Inputs: inputs, Lock: p.Lock}, "", "  ")
 	if err != nil {
 		return err
 	}

@@ -22,10 +22,10 @@ func TestLockFile(t *testing.T) {
 	}
 	want := bundle.Lock{Platform: "linux/amd64", Images: []bundle.Image{{Name: "a:1", Digest: "sha256:00"}},
 		Packages: []bundle.Package{{NEVRA: nevra.MustParse("a-0:1-1.x86_64"), Hosts: []string{"db1"}}}}
-	if err := WriteLock(path, want); err != nil {
+	if err := WriteLock(path, &bundle.Plan{Lock: want}); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := readLock(path); err != nil || !reflect.DeepEqual(*got, want) {
+	if got, err := ReadLock(path); err != nil || !reflect.DeepEqual(*got, want) {
 		t.Errorf("read %+v, %v; want %+v", got, err, want)
 	}
 	for text, wrong := range map[string]string{"{": "unexpected EOF", `{"version": 2}`: "version 2", `{"version": 1, "locks": {}}`: "unknown field"} {

@@ -39,6 +39,7 @@ type Options struct {
 	Prepare func(*fetch.Client) error // called before the first request; nil: nothing
 	Base    *bundle.Inventory         // contents of the servers, for a delta; nil for a complete bundle
 	Earlier *bundle.Earlier           // earlier bundles to use in place of upstream; nil: none
+	Now     func() time.Time          // the clock; nil: time.Now
 	// Surveyed is called with the facts of each surveyed node before any request to upstream; nil: not.
 	Surveyed func(byNode map[string]*facts.Facts) error
 }
@@ -77,6 +78,7 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.Created = o.now()
 	if assumed := r.Packages.Assumed; len(assumed) > 0 {
 		p.Say("warning: --facts has no facts for %s, by host name or address; airgap assumes a minimal installation", strings.Join(assumed, ", "))
 	}
@@ -100,7 +102,10 @@ func Make(ctx context.Context, o Options, p ui.Progress) (*bundle.Plan, error) {
 	if err := report(append(missing, duplicates(c, result.Sets)...), duplicatesHint, p); err != nil {
 		return nil, err
 	}
-	return result, checkNetwork(c, surveyed, result)
+	if err := checkNetwork(c, surveyed, result); err != nil {
+		return nil, err
+	}
+	return result, date(result, o, r.Locked)
 }
 
 // warnOfSurveys prints what is odd about the surveys: the plan can be made in spite of it.
@@ -149,15 +154,15 @@ func newClient(c *config.Cluster, prepare func(*fetch.Client) error) (*fetch.Cli
 // locked returns the decisions in airgap.lock; nil if it does not exist.
 func locked(o Options) (*bundle.Locked, error) {
 	path := LockPath(o.File)
-	lock, err := readLock(path)
+	saved, err := readLock(path)
 	if err != nil {
 		return nil, err
 	}
-	if lock == nil {
+	if saved == nil {
 		if len(o.Update) > 0 {
 			return nil, advice.Usage(fmt.Errorf("airgap bundle: --update requires %s, which does not exist yet; run the command without --update, which selects everything", path))
 		}
 		return nil, nil
 	}
-	return &bundle.Locked{Lock: *lock, Update: o.Update}, nil
+	return &bundle.Locked{Lock: saved.Lock, Update: o.Update, Created: saved.Created, Inputs: saved.Inputs}, nil
 }

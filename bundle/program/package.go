@@ -5,6 +5,7 @@ package program
 
 import (
 	"cmp"
+	"crypto/ecdsa"
 	"debug/elf"
 	"errors"
 	"fmt"
@@ -33,20 +34,29 @@ import (
 )
 
 // Package is the airgap.rpm of a bundle: the files of a release's package, and the
-// public keys, protected by the signature of the RPM. The same source and keys give the
-// same bytes.
+// public keys, protected by the signature of the RPM: of this builder, and of the builders
+// whose public keys are in the directory of keys. The same source and keys give the same
+// bytes.
 func Package(p Source, keys *Keys) (*rpm.Built, error) {
-	key, err := bundle.MarshalPublicKey(&keys.Bundle.PublicKey)
-	if err != nil {
-		return nil, err
-	}
 	public, err := keys.RPM.Public()
 	if err != nil {
 		return nil, err
 	}
-	return packageOf(p, keys.RPM,
-		rpm.File{Path: site.TrustDir + "/" + bundle.PublicKeyName, Data: key, Mode: 0o644},
-		rpm.File{Path: site.RPMKeyFile, Data: public, Mode: 0o644})
+	files := []rpm.File{{Path: site.RPMKeyFile, Data: public, Mode: 0o644}}
+	named := map[string]bool{}
+	for _, key := range append([]*ecdsa.PublicKey{keys.PublicKey()}, keys.others...) {
+		name := bundle.PublicKeyFile(key)
+		if named[name] {
+			continue
+		}
+		named[name] = true
+		text, err := bundle.MarshalPublicKey(key)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, rpm.File{Path: site.TrustDir + "/" + name, Data: text, Mode: 0o644})
+	}
+	return packageOf(p, keys.RPM, files...)
 }
 
 // packageOf contains the program, its helpers, its units, the user of the registry, the
@@ -77,6 +87,7 @@ func packageOf(p Source, signer *rpm.Key, more ...rpm.File) (*rpm.Built, error) 
 			{Path: helpersDir + "/" + probeName, Source: p.Probe, Mode: 0o755},
 			{Path: site.TrustDir, Mode: fs.ModeDir | 0o755},
 			{Path: "/etc/airgap", Mode: fs.ModeDir | 0o755},
+			{Path: site.KeptKeysDir, Mode: fs.ModeDir | 0o755},
 			{Path: site.StateDir, Mode: fs.ModeDir | 0o755},
 			{Path: site.LogDir, Mode: fs.ModeDir | 0o755},
 		},

@@ -66,8 +66,9 @@ func TestProgramPackage(t *testing.T) {
 	const format = "[%{FILEMODES:perms} %{FILEUSERNAME}:%{FILEGROUPNAME} %{FILENAMES}\n]"
 	got := withoutManual(t, rpmSays(t, "-qp", "--nosignature", "--qf", format, file))
 	want := `drwxr-xr-x root:root /etc/airgap
+drwxr-xr-x root:root /etc/airgap/trusted-keys
 drwxr-xr-x root:root /etc/pki/airgap
--rw-r--r-- root:root /etc/pki/airgap/airgap.pub
+-rw-r--r-- root:root /etc/pki/airgap/` + bundle.PublicKeyFile(keys.PublicKey()) + `
 -rw-r--r-- root:root /etc/pki/rpm-gpg/RPM-GPG-KEY-airgap
 -rwxr-xr-x root:root /usr/bin/airgap
 -rw-r--r-- root:root /usr/lib/systemd/system/airgap-backup.service
@@ -256,9 +257,9 @@ func TestCheckProbe(t *testing.T) {
 
 func newKeys(t *testing.T, dir string) *Keys {
 	t.Helper()
-	keys, err := CheckKeys(dir, "")
+	keys, err := CheckKeys(t.Context(), KeyOptions{Dir: dir, New: true})
 	if err == nil {
-		err = keys.Make(dir)
+		err = keys.Make()
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -2,18 +2,22 @@ package program
 
 import (
 	"bytes"
+	"context"
 	"debug/buildinfo"
 	"debug/elf"
 	_ "embed"
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"text/template"
 
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap"
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/papers"
+	"airgap.dev/airgap/bundle/signing"
 	"airgap.dev/airgap/internal/version"
 )
 
@@ -22,9 +26,9 @@ var releaseText string
 
 // ReleaseOptions are the settings of a release.
 type ReleaseOptions struct {
-	Out           string                // directory to create; it must not exist
-	Keys, SignKey string                // the parameters of CheckKeys; missing keys are created
-	Commands      func() *cobra.Command // makes the command tree, for the man pages in airgap.rpm
+	Out      string                // directory to create; it must not exist
+	Keys     KeyOptions            // of the keys that sign it
+	Commands func() *cobra.Command // makes the command tree, for the man pages in airgap.rpm
 }
 
 // Released describes a release after it was written.
@@ -36,26 +40,29 @@ type Released struct {
 
 // Release writes and signs the files of a release of this program. The same program and
 // keys give the same bytes.
-func Release(o ReleaseOptions) (*Released, error) {
+func Release(ctx context.Context, o ReleaseOptions) (*Released, error) {
 	these, err := Here(o.Commands)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := CheckKeys(o.Keys, o.SignKey)
+	keys, err := CheckKeys(ctx, o.Keys)
 	if err != nil {
 		return nil, err
 	}
-	if err := keys.Make(o.Keys); err != nil {
+	if err := keys.Make(); err != nil {
 		return nil, err
 	}
 	files, err := ReleaseFiles(these, keys)
+	if err = keys.Pending(err); err != nil {
+		return nil, fmt.Errorf("make release: %w", err)
+	}
+	if err = bundle.WriteSigned(o.Out, files, keys.Bundle); errors.Is(err, signing.ErrPending) {
+		err = errors.Join(keys.Pending(err), os.RemoveAll(o.Out)) // it was created in this run
+	}
 	if err != nil {
 		return nil, fmt.Errorf("make release: %w", err)
 	}
-	if err := bundle.WriteSigned(o.Out, files, keys.Bundle); err != nil {
-		return nil, fmt.Errorf("make release: %w", err)
-	}
-	return &Released{o.Out, bundle.Fingerprint(&keys.Bundle.PublicKey), keys.RPMFingerprint()}, nil
+	return &Released{o.Out, keys.Fingerprint(), keys.RPMFingerprint()}, nil
 }
 
 // Write prints the directory, the signing keys and the next step.
@@ -95,7 +102,7 @@ func ReleaseFiles(p Source, keys *Keys) ([]bundle.StickFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	sbom, err := bundle.ProgramsSBOM(version.String(), at, bundle.Program{Name: names.Airgap, Path: p.Airgap}, bundle.Program{Name: names.NVML, Path: p.NVML}, bundle.Program{Name: names.Probe, Path: p.Probe})
+	sbom, err := papers.ProgramsSBOM(version.String(), at, papers.Program{Name: names.Airgap, Path: p.Airgap}, papers.Program{Name: names.NVML, Path: p.NVML}, papers.Program{Name: names.Probe, Path: p.Probe})
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +112,7 @@ func ReleaseFiles(p Source, keys *Keys) ([]bundle.StickFile, error) {
 	}
 	return []bundle.StickFile{
 		program, helper, probe, bundle.StickPackage("airgap-"+v+".rpm", pkg), bundle.StickBytes(bundle.RPMKeyName, public),
-		bundle.StickBytes(bundle.SBOMName, sbom), bundle.StickBytes("README.txt", text), bundle.StickBytes("LICENSE", airgap.License),
+		bundle.StickBytes(papers.SBOMName, sbom), bundle.StickBytes("README.txt", text), bundle.StickBytes("LICENSE", airgap.License),
 		bundle.StickBytes("THIRD-PARTY", airgap.ThirdParty()),
 	}, nil
 }

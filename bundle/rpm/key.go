@@ -30,7 +30,7 @@ type Key struct{ entity *openpgp.Entity }
 func NewKey(created time.Time) (*Key, error) {
 	config := signing(created)
 	config.Algorithm, config.RSABits = packet.PubKeyAlgoRSA, 4096
-	entity, err := openpgp.NewEntity("airgap bundle signing", "", "", config)
+	entity, err := openpgp.NewEntity(userID, "", "", config)
 	if err != nil {
 		return nil, fmt.Errorf("create signing key: %w", err)
 	}
@@ -48,8 +48,8 @@ func signing(at time.Time) *packet.Config {
 }
 
 // LoadOrCreateKey reads the key in dir, or creates one: the private key with mode
-// 0600, and the public key next to it. It refuses a private key that other users
-// can read.
+// 0600, and the public key next to it, also under a name with its key ID. It refuses a
+// private key that other users can read.
 func LoadOrCreateKey(dir string) (*Key, error) {
 	key, err := LoadKey(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +86,10 @@ func (k *Key) save(dir string) error {
 	if err != nil {
 		return err
 	}
-	if err := host.WriteFile(filepath.Join(dir, PublicKeyFile), public, 0o644); err != nil {
-		return err
+	for _, name := range []string{PublicKeyFile, PublicKeyFile + "-" + k.Keyring().Fingerprints()[0][24:]} {
+		if err := host.WriteFile(filepath.Join(dir, name), public, 0o644); err != nil {
+			return err
+		}
 	}
 	return host.WriteFile(filepath.Join(dir, PrivateKeyFile), private, 0o600)
 }

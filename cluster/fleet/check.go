@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -139,7 +140,7 @@ func (f *Fleet) signedIndex() ([]remote.File, error) {
 		return nil, err
 	}
 	var files []remote.File
-	for _, name := range bundle.IndexFiles() {
+	for _, name := range slices.Sorted(maps.Keys(signed)) {
 		files = append(files, remote.File{Name: name, Data: signed[name]})
 	}
 	return files, nil

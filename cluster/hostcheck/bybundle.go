@@ -80,6 +80,9 @@ func ByIndex(ctx context.Context, o Options) (preflight.Report, error) {
 	if err != nil {
 		return preflight.Report{}, t.Explain(err)
 	}
+	if err := t.Approve(signed.Index, signed.Files); err != nil {
+		return preflight.Report{}, err
+	}
 	s, err := site.New(signed.Index, o.Node)
 	if err != nil {
 		return preflight.Report{}, err

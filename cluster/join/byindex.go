@@ -88,6 +88,9 @@ func readIndexIn(dir string, o Options) (*site.Site, *Server, error) {
 	if err != nil {
 		return nil, nil, t.Explain(err)
 	}
+	if err := t.Approve(signed.Index, signed.Files); err != nil {
+		return nil, nil, err
+	}
 	s, err := site.New(signed.Index, o.Node)
 	if err != nil {
 		return nil, nil, err

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"airgap.dev/airgap/bundle"
@@ -93,12 +94,15 @@ func (h *Server) readIndex(ctx context.Context, keys []string) error {
 		return err
 	}
 	defer remove()
-	for _, name := range bundle.IndexFiles() {
+	for _, name := range slices.Concat(bundle.IndexFiles(), bundle.OptionalIndexFiles()) {
 		limit := int64(maxJoinFile)
 		if name == bundle.IndexName {
 			limit = bundle.MaxIndex
 		}
 		data, err := h.get(ctx, "/join/"+name, limit)
+		if errors.Is(err, fs.ErrNotExist) && slices.Contains(bundle.OptionalIndexFiles(), name) {
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -119,7 +123,9 @@ func (h *Server) readIndex(ctx context.Context, keys []string) error {
 		return t.Explain(err)
 	}
 	h.Index, h.Signed = signed.Index, signed.Files
-	return nil
+	err = t.Approve(signed.Index, signed.Files)
+	h.Required = t.Required
+	return err
 }
 
 // View is the bundle in the registry host's store, with the parts that are in

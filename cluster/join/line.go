@@ -247,10 +247,15 @@ func joinFiles(s *site.Site, b *bundle.Bundle) (map[string][]byte, error) {
 	return all, err
 }
 
-// SignedFiles are bundle.IndexFiles of a bundle, as they were signed.
+// SignedFiles are bundle.IndexFiles of a bundle, and the optional ones that it has, as they were signed.
 func SignedFiles(b *bundle.Bundle) (map[string][]byte, error) {
-	all := map[string][]byte{}
-	for _, name := range bundle.IndexFiles() {
+	all, names := map[string][]byte{}, bundle.IndexFiles()
+	for _, name := range bundle.OptionalIndexFiles() {
+		if slices.Contains(b.Names(), name) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range names {
 		var err error
 		if all[name], err = b.Attested(name); err != nil {
 			return nil, err

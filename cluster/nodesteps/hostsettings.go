@@ -22,7 +22,7 @@ import (
 // FirstSteps record the state of the host and its trusted keys, and open the firewall for the
 // other hosts before any service listens.
 func FirstSteps(s *site.Site) []step.Step {
-	steps := append([]step.Step{leave.Record(s.Machine.Member), TrustStep(site.RequiredFile, s.Required)}, choiceSteps(s)...)
+	steps := append([]step.Step{leave.Record(s.Machine.Member), TrustStep(SiteTrust(), s.Required)}, choiceSteps(s)...)
 	if f := wantedFirewall(s); f != nil {
 		steps = append(steps, settings.FirewalldStep(s.Machine.Machine, *f), rulesStep(s))
 	}

@@ -1,11 +1,17 @@
 package nodesteps
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/cluster/site"
 )
 
@@ -15,8 +21,8 @@ import (
 func TestTrustStepKeepsWhatWasRequired(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "etc", "required-keys")
 	a, b := "SHA256:"+strings.Repeat("a", 64), "SHA256:"+strings.Repeat("b", 64)
-	for _, required := range [][]string{{a}, {b, a}, {b}} {
-		s := TrustStep(file, required)
+	for _, required := range [][]string{{a}, {b, a}, {b}, {a, site.RequireKeys(2)}, {site.RequireKeys(2)}} {
+		s := TrustStep(TrustFiles{Required: file}, required)
 		if done, err := s.Done(t.Context()); done || err != nil {
 			t.Errorf("%v holds before it ran: %v", required, err)
 		}
@@ -34,13 +40,48 @@ func TestTrustStepKeepsWhatWasRequired(t *testing.T) {
 			t.Errorf("recorded %v, %v; want %v", got, err, required)
 		}
 	}
-	if err := TrustStep(file, nil).Undo(t.Context()); err != nil {
+	if err := TrustStep(TrustFiles{Required: file}, nil).Undo(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := site.RecordedKeys(file); got != nil || err != nil {
 		t.Errorf("after the reset: %v, %v", got, err)
 	}
-	if done, err := TrustStep(file, nil).Done(t.Context()); !done || err != nil {
+	if done, err := TrustStep(TrustFiles{Required: file}, nil).Done(t.Context()); !done || err != nil {
 		t.Errorf("where nothing is required the step does not hold: %v", err)
 	}
+}
+
+// TestTrustStepKeepsKeys: when the airgap.rpm of another builder replaces the key of the first, the
+// bundle of the first stays usable.
+func TestTrustStepKeepsKeys(t *testing.T) {
+	one, other := bundletest.New(t), bundletest.New(t)
+	files := TrustFiles{Required: filepath.Join(t.TempDir(), "required-keys"), Package: t.TempDir(), Kept: filepath.Join(t.TempDir(), "kept")}
+	own := filepath.Join(files.Kept, "own.pub") // of the site
+	require.NoError(t, os.MkdirAll(files.Kept, 0o755))
+	require.NoError(t, os.WriteFile(own, []byte("x"), 0o600))
+	for _, builder := range []*bundletest.Fixture{one, other} {
+		public, err := os.ReadFile(filepath.Join(builder.Dir, bundle.PublicKeyName))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(files.Package, "airgap.pub"), public, 0o600))
+		s := TrustStep(files, nil)
+		done, err := s.Done(t.Context())
+		require.NoError(t, err)
+		assert.False(t, done)
+		changes, err := s.Plan(t.Context())
+		require.NoError(t, err)
+		assert.Len(t, changes, 1)
+		require.NoError(t, s.Run(t.Context()))
+		done, err = s.Done(t.Context())
+		require.NoError(t, err)
+		assert.True(t, done)
+	}
+	for _, builder := range []*bundletest.Fixture{one, other} {
+		key, err := bundle.LoadPublicKey(filepath.Join(files.Kept, bundle.PublicKeyFile(&builder.Key.PublicKey)))
+		require.NoError(t, err)
+		assert.True(t, builder.Key.PublicKey.Equal(key))
+	}
+	require.NoError(t, TrustStep(files, nil).Undo(t.Context()))
+	left, err := os.ReadDir(files.Kept)
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "a reset keeps the site's own file")
 }

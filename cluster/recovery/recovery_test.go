@@ -123,6 +123,16 @@ func TestCheckRequiredKeys(t *testing.T) {
 	if err := saved.checkRequiredKeys([]string{"SHA256:cc"}); err != nil {
 		t.Errorf("with the flag: %v", err)
 	}
+	if err := saved.checkRequiredKeys([]string{site.RequireKeys(2)}); err == nil || !strings.Contains(err.Error(), "--require-key is missing") {
+		t.Errorf("with the number of keys only: %v", err)
+	}
+	two := savedBackup(t, map[string]string{site.RequiredFile: site.RequireKeys(2) + "\n"})
+	if err := two.checkRequiredKeys([]string{"SHA256:cc"}); err == nil || advice.Of(err) != "add --require-keys 2" {
+		t.Errorf("with a smaller number: %v", err)
+	}
+	if err := two.checkRequiredKeys([]string{site.RequireKeys(2)}); err != nil {
+		t.Errorf("with the number: %v", err)
+	}
 	if err := savedBackup(t, nil).checkRequiredKeys(nil); err != nil {
 		t.Errorf("no keys required: %v", err)
 	}

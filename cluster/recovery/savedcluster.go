@@ -48,14 +48,28 @@ func checkBackup(ctx context.Context, c *backup.Contents) (s *SavedCluster, err 
 // names none. The keys come from the operator, never from the backup.
 func (s *SavedCluster) checkRequiredKeys(given []string) error {
 	text, err := s.File(site.RequiredFile)
-	if errors.Is(err, fs.ErrNotExist) || len(given) > 0 {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return advice.Add(fmt.Errorf("restore %s: the lost cluster required the keys of its bundles, and --require-key is missing", s.Dir),
-		"name the fingerprint from your own records: --require-key SHA256:…; the backup lists %s", strings.Join(strings.Fields(string(text)), ", "))
+	before, least, err := site.SplitKeys(strings.Fields(string(text)))
+	if err != nil {
+		return fmt.Errorf("restore %s: read %s: %w", s.Dir, site.RequiredFile, err)
+	}
+	now, count, err := site.SplitKeys(given)
+	if err != nil {
+		return err
+	}
+	if len(before) > 0 && len(now) == 0 {
+		return advice.Add(fmt.Errorf("restore %s: the lost cluster required the keys of its bundles, and --require-key is missing", s.Dir),
+			"name the fingerprint from your own records: --require-key SHA256:…; the backup lists %s", strings.Join(before, ", "))
+	}
+	if count < least {
+		return advice.Add(fmt.Errorf("restore %s: in the lost cluster, %d keys had to sign a bundle", s.Dir, least), "add --require-keys %d", least)
+	}
+	return nil
 }
 
 // choice returns the encapsulation that the cluster used; nil if airgap.yaml defines it.

@@ -29,7 +29,7 @@ func Steps(wipe bool) []step.Step {
 	titled := func(title string, s step.Step) step.Step { s.Title = title; return s }
 	return []step.Step{
 		titled("Remove other host artifacts", leave.Record(m.Member)),
-		titled("Remove the required signing keys", nodesteps.TrustStep(site.RequiredFile, nil)),
+		titled("Remove the required signing keys", nodesteps.TrustStep(nodesteps.SiteTrust(), nil)),
 		titled("Remove the network choice", site.FilesStep("network-choice", "", site.NetworkDir, nil)),
 		titled("Remove the copy of the restored backup", site.FilesStep("restored", "", site.RestoredDir, nil)),
 		titled("Close the cluster's ports in firewalld", settings.FirewalldStep(m.Machine, settings.Firewall{})),

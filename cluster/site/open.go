@@ -21,8 +21,26 @@ func CheckDir(dir string) error {
 }
 
 // Open opens a bundle, and checks the files next to its parts: a command must not find an altered program after it
-// changed a host. Its errors have hints for damaged, missing and untrusted bundles.
+// changed a host. Its errors have hints for damaged, missing and untrusted bundles, and for bundles that too few
+// persons signed.
 func Open(dir string, values []string) (*bundle.Bundle, *Trust, error) {
+	b, t, err := open(dir, values)
+	if err != nil {
+		return nil, t, err
+	}
+	if err := t.enough(b.Index(), len(b.Signers(t.Keys...))); err != nil {
+		return nil, t, errors.Join(err, b.Close())
+	}
+	return b, t, nil
+}
+
+// OpenToSign is Open for a person who signs: signatures may still be missing.
+func OpenToSign(dir string, values []string) (*bundle.Bundle, error) {
+	b, _, err := open(dir, values)
+	return b, err
+}
+
+func open(dir string, values []string) (*bundle.Bundle, *Trust, error) {
 	if err := CheckDir(dir); err != nil {
 		return nil, nil, err
 	}

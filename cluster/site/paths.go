@@ -22,7 +22,8 @@ const (
 
 	PKIDir       = "/etc/airgap/pki"           // the registry's certificates
 	TrustDir     = "/etc/pki/airgap"           // *.pub: keys from airgap.rpm; bundles must be signed with one of them
-	RequiredFile = "/etc/airgap/required-keys" // fingerprints from --require-key; they replace the keys in TrustDir
+	RequiredFile = "/etc/airgap/required-keys" // fingerprints from --require-key, which replace the keys in TrustDir and KeptKeysDir, and the number from --require-keys
+	KeptKeysDir  = "/etc/airgap/trusted-keys"  // *.pub: keys that TrustDir had when this host was installed or upgraded, so that earlier bundles stay usable
 	LogDir       = "/var/log/airgap"
 	DnfLog       = LogDir + "/dnf.log"
 

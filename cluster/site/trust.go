@@ -15,76 +15,100 @@ import (
 
 // Trust has the keys that airgap accepts for the signature of a bundle.
 type Trust struct {
-	Required []string // fingerprints from --require-key, now or earlier; empty if it was never given
+	// Required has the fingerprints from --require-key and the number from --require-keys, now or earlier; empty if
+	// they were never given.
+	Required []string
 	Keys     []*ecdsa.PublicKey
 }
 
 // TrustedKeys returns the trusted keys of this host. The first of these that exists applies: the values of
-// --require-key, the fingerprints in RequiredFile, the keys from airgap.rpm, the signing key of this user. A
-// required fingerprint is sufficient, because the bundle can contain the public key. dirs are the directories
-// of bundles to search for it. The first is the bundle to open.
+// --require-key, the fingerprints in RequiredFile, the keys from airgap.rpm with the kept ones, the signing keys of
+// this user. A required fingerprint is sufficient, because the bundle can contain the public key. dirs are the
+// directories of bundles to search for it. The first is the bundle to open. A number of keys among the values only
+// raises the recorded one.
 func TrustedKeys(values []string, dirs ...string) (*Trust, error) {
 	required, keys, err := requiredKeys(values)
-	if err == nil && len(values) == 0 {
-		required, err = RecordedKeys(RequiredFile)
-	}
 	if err != nil {
 		return nil, err
 	}
-	if len(required) > 0 {
-		return pickKeys(required, append(keys, keysBeside(dirs)...), dirs)
+	fingerprints, count, err := SplitKeys(required)
+	if err != nil {
+		return nil, err
+	}
+	recorded, err := RecordedKeys(RequiredFile)
+	if err != nil && len(fingerprints) == 0 { // otherwise airgap install and airgap join rewrite the file
+		return nil, err
+	}
+	before, least, err := SplitKeys(recorded)
+	if err != nil {
+		return nil, err
+	}
+	if count = max(count, least); len(fingerprints) == 0 {
+		fingerprints = before
+	}
+	if len(fingerprints) > 0 {
+		return pickKeys(fingerprints, count, append(keys, keysBeside(dirs)...), dirs)
 	}
 	if keys, err = defaultKeys(); err != nil {
 		return nil, err
 	}
-	return &Trust{Keys: keys}, nil
+	return &Trust{Required: join(nil, count), Keys: keys}, nil
 }
 
 // defaultKeys returns the trusted keys if no key is required.
 func defaultKeys() ([]*ecdsa.PublicKey, error) {
-	files, _ := filepath.Glob(filepath.Join(TrustDir, "*.pub"))
+	files := keyFiles(TrustDir, KeptKeysDir)
 	if len(files) == 0 {
-		if dir := DefaultKeyDir(); dir != "" && Exists(filepath.Join(dir, bundle.PublicKeyName)) {
-			files = []string{filepath.Join(dir, bundle.PublicKeyName)}
-		}
+		files = keyFiles(DefaultKeyDir())
 	}
 	if len(files) == 0 {
 		return nil, advice.Add(errors.New("no key to check the bundle's signature with"),
 			"install airgap.rpm as described in INSTALL.txt, or give the public key of the bundle's builder: --require-key FILE")
 	}
-	keys := make([]*ecdsa.PublicKey, len(files))
-	for i, f := range files {
+	var keys []*ecdsa.PublicKey
+	for _, f := range files {
 		key, err := bundle.LoadPublicKey(f)
 		if err != nil {
 			return nil, err
 		}
-		keys[i] = key
+		if !slices.ContainsFunc(keys, func(k *ecdsa.PublicKey) bool { return k.Equal(key) }) {
+			keys = append(keys, key)
+		}
 	}
 	return keys, nil
 }
 
-// keysBeside returns the public keys in TrustDir and next to the bundles in dirs. The caller trusts only keys
+// keyFiles returns the files of public keys in directories that may not exist.
+func keyFiles(dirs ...string) (files []string) {
+	for _, dir := range dirs {
+		if dir == "" { // without HOME; the working directory is not meant
+			continue
+		}
+		some, _ := filepath.Glob(filepath.Join(dir, "*.pub"))
+		files = append(files, some...)
+	}
+	return files
+}
+
+// keysBeside returns the public keys in TrustDir and KeptKeysDir, and next to the bundles in dirs. The caller trusts only keys
 // with a required fingerprint. A key that cannot be read is therefore ignored.
 func keysBeside(dirs []string) []*ecdsa.PublicKey {
-	files, _ := filepath.Glob(filepath.Join(TrustDir, "*.pub"))
 	var keys []*ecdsa.PublicKey
-	for _, file := range files {
+	for _, file := range keyFiles(TrustDir, KeptKeysDir) {
 		if key, err := bundle.LoadPublicKey(file); err == nil {
 			keys = append(keys, key)
 		}
 	}
 	for _, dir := range dirs {
-		if key, err := bundle.PublicKeyIn(dir); err == nil {
-			keys = append(keys, key)
-		}
+		keys = append(keys, bundle.PublicKeysIn(dir)...)
 	}
 	return keys
 }
 
 // pickKeys returns the keys with a required fingerprint. If there is none, the error contains the fingerprint of
 // the key in the first of dirs.
-func pickKeys(required []string, from []*ecdsa.PublicKey, dirs []string) (*Trust, error) {
-	t := &Trust{Required: required}
+func pickKeys(required []string, count int, from []*ecdsa.PublicKey, dirs []string) (*Trust, error) {
+	t := &Trust{Required: join(required, count)}
 	for _, key := range from {
 		again := slices.ContainsFunc(t.Keys, func(k *ecdsa.PublicKey) bool { return k.Equal(key) })
 		if !again && slices.Contains(required, bundle.Fingerprint(key)) {
@@ -121,9 +145,9 @@ func (t *Trust) Explain(err error) error {
 }
 
 func (t *Trust) distrust(err error) error {
-	if len(t.Required) > 0 {
+	if fingerprints, _, _ := SplitKeys(t.Required); len(fingerprints) > 0 {
 		return advice.Add(err, "keys that --require-key requires, now or when this host was installed (%s): %s; "+
-			"do not use this bundle unless a person you trust confirms its key, then give that key with --require-key", RequiredFile, strings.Join(t.Required, ", "))
+			"do not use this bundle unless a person you trust confirms its key, then give that key with --require-key", RequiredFile, strings.Join(fingerprints, ", "))
 	}
 	return advice.Add(err, "trusted on this host: %s; do not use this bundle unless its builder confirms another key", Fingerprints(t.Keys))
 }

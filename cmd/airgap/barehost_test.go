@@ -36,7 +36,7 @@ func onInstalledHosts() map[string]string {
 // anyHost are the commands that work, or explain the state, on a host without an installation.
 func anyHost() string {
 	return " bundle, config, config import, config show, docs, encryption, export, export rpm, gpu, gpu status, inspect, install, join, netprobe, netprobe client, netprobe join, netprobe listen," +
-		" netprobe page, pack, preflight, push, registry, registry import, report, reset, restore, schema, status, support-bundle, survey, survey check, unpack,"
+		" netprobe page, pack, preflight, push, registry, registry import, report, reset, restore, schema, sign, status, support-bundle, survey, survey check, unpack,"
 }
 
 // TestBareHost: on a host where airgap has installed nothing, each command that requires an installation

@@ -6,7 +6,6 @@ import (
 
 	"airgap.dev/airgap/bundle/build"
 	"airgap.dev/airgap/bundle/matrix"
-	"airgap.dev/airgap/cluster/site"
 )
 
 const smallest = `The smallest airgap.yaml:
@@ -95,9 +94,15 @@ For nodes with the role gpu, the facts select the driver: the GPUs select branch
 module, the kernels select headers and compiler. packages.repositories must contain the
 repository of NVIDIA, and EPEL for DKMS. The section gpu overrides the selection.
 
-The bundle is signed with a key of this user, which the first bundle creates. --sign-key
-FILE signs with a key of the site: ECDSA P-256, as openssl writes it. On the servers
---require-key then accepts only that key.
+The bundle is signed with the keys in --keys. The first bundle of a site needs --new-keys,
+which creates them; a later one never gets new keys by accident, because the servers trust
+the first ones. --sign-key FILE signs with a key of the site: ECDSA P-256 or P-384, as
+openssl writes it. On the servers --require-key then accepts only that key. For keys in an
+HSM or on another host, give the public keys (--sign-key, --rpm-key), and --signer PROGRAM
+or --sign-elsewhere DIR: airgap docs signing.
+
+The same airgap.yaml, airgap.lock, keys and airgap give the same bytes, also on another day
+and host: the time in the bundle is in airgap.lock. SOURCE_DATE_EPOCH replaces it.
 
 Without HOME, --keys must name the directory of the keys. Private keys have the mode 0600.
 A CI job writes them after umask 077, or passes a pipe to --sign-key. On WSL, keep them in
@@ -119,12 +124,13 @@ func bundleCommand(a *app) *cobra.Command {
 		Use:   "bundle -f airgap.yaml -o DIR",
 		Short: "Create a bundle with everything that the cluster needs",
 		Long:  bundleHelp + smallest,
-		Example: "  airgap bundle -f airgap.yaml -o /mnt/stick\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
+		Example: "  airgap bundle -f airgap.yaml -o /mnt/stick --new-keys                    # the first bundle of a site\n  airgap bundle -f airgap.yaml --facts facts/ --plan\n" +
 			"  airgap bundle --plan --hosts --output json    # for the firewall team\n" +
 			"  airgap bundle --facts facts/ -o /mnt/stick --delta-from last-year/bank    # its bundle.json and SHA256SUMS* are enough\n" +
 			"  airgap bundle -o /mnt/stick/new --from /mnt/stick/bank                   # for images that upstream has removed\n" +
 			"  airgap bundle -f busan.yaml -o /mnt/stick --shared-with /mnt/stick/seoul\n" +
-			"  airgap bundle -o /mnt/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase",
+			"  airgap bundle -o /mnt/stick --sign-key <(openssl pkey -in site.key)      # asks for the passphrase\n" +
+			"  airgap bundle -o /mnt/stick --sign-key site.pub --signer ./sign-in-hsm   # the private key is in an HSM",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if only.matrix {
@@ -149,8 +155,7 @@ func bundleFlags(f *pflag.FlagSet, o *build.Options) {
 	f.StringVarP(&o.File, "file", "f", "airgap.yaml", "configuration file")
 	f.StringVarP(&o.Out, "out", "o", "", "directory on the USB drive; the bundle is written to DIR/NAME")
 	f.StringVar(&o.Facts, "facts", "", "directory with the files of airgap survey or its script (*.facts.yaml, *.survey, *.survey.gz); default: assume a minimal installation")
-	f.StringVar(&o.Keys, "keys", site.DefaultKeyDir(), "directory of the signing keys; the first bundle creates them")
-	f.StringVar(&o.SignKey, "sign-key", "", "private key (PEM, ECDSA P-256) to sign the bundle with, instead of the key in --keys; can be a pipe")
+	signingFlags(f, &o.Keys)
 	f.StringVar(&o.PartSize, "part-size", "", "maximum size of a part; a multiple of 1MiB, at least 64MiB; default: 4095MiB, or less for media.gate in airgap.yaml")
 	f.StringVar(&o.LimitRate, "limit-rate", "", "limit of all downloads together, in bytes per second, such as 20MB; can be another one when the command continues")
 	f.BoolVar(&o.AnyFilesystem, "any-filesystem", false, "write to a medium that the first server cannot mount, because it does not read this medium itself")
@@ -159,6 +164,6 @@ func bundleFlags(f *pflag.FlagSet, o *build.Options) {
 	f.StringArrayVar(&o.Delta.Earlier, "from", nil, "directory of an earlier bundle: use its images, packages, charts and files in place of upstream; can be repeated")
 	f.StringVar(&o.Delta.Shared, "shared-with", "", "directory of another site's bundle on the same USB drive: leave out the files in it")
 	f.StringVar(&o.Delta.Authority, "receipt-key", "", "CA of the registry that must have signed the receipt, sha256:…; airgap registry status --receipt prints it")
-	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that must have signed the bundle of --delta-from, --shared-with or --from: public key (PEM) or SHA256:…; can be repeated; default: the key in --keys, or the key of --sign-key")
+	f.StringArrayVar(&o.Delta.Keys, "require-key", nil, "key that must have signed the bundle of --delta-from, --shared-with or --from: public key (PEM) or SHA256:…; can be repeated; default: the public keys (*.pub) in --keys, and the key of --sign-key")
 	f.BoolVar(&o.Strict, "strict", false, "fail if a string looks like an image and is not included and not in images.ignore, or if an operator has no rule for the images of its pods")
 }

@@ -78,21 +78,23 @@ func flagValues() map[string]cobra.CompletionFunc {
 		"format":       words(string(inventory.CSV), string(inventory.INI), string(inventory.YAML)),
 	}
 	maps.Copy(all, nameValues())
-	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle", "shared-with", "bundle from"} {
+	for _, name := range []string{"out", "facts", "keys", "dir", "pki", "store", "pushed", "bundle", "shared-with", "bundle from", "sign-elsewhere"} {
 		all[name] = folders
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
 		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group", "max-failures", "batch",
-		"max-unavailable", "until", "hosts", "size", "parity", "set", "url", "as"} {
+		"max-unavailable", "until", "hosts", "size", "parity", "set", "url", "as", "require-keys"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all
 }
 
-// nameValues returns the completions of flags with names from lists.
+// nameValues returns the completions of flags with names from lists, and of files of any kind.
 func nameValues() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
 		"node":                 nodeNames,
+		"rpm-key":              anyFile,
+		"signer":               anyFile,
 		"limit":                listed(localNodes),
 		"except":               listed(localNodes),
 		"only":                 listed(checks),

@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/build"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/install"
 	"airgap.dev/airgap/cluster/nodesteps"
@@ -51,7 +52,7 @@ func TestNetworkOfUpstream(t *testing.T) {
 	if !strings.Contains(text.String(), want) {
 		t.Errorf("no %q in\n%s", want, &text)
 	}
-	page, err := plan.Report("SHA256:key")
+	page, err := papers.Report(plan, "SHA256:key")
 	if err != nil || !strings.Contains(string(page), plan.Lock.Network.Sources[0].SHA256) || !strings.Contains(string(page), "network/calico.yaml") {
 		t.Errorf("the report has no pod network (%v)", err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/bundle/program"
 	"airgap.dev/airgap/gpu/nvml/nvmltest"
 	"airgap.dev/airgap/internal/advice"
@@ -29,9 +30,9 @@ func TestRelease(t *testing.T) {
 	}
 	from := program.Source{Airgap: own, NVML: nvmltest.Build(t).Helper, Probe: own, Commands: commands}
 	dir := t.TempDir()
-	keys, err := program.CheckKeys(dir, "")
+	keys, err := program.CheckKeys(t.Context(), program.KeyOptions{Dir: dir, New: true})
 	if err == nil {
-		err = keys.Make(dir)
+		err = keys.Make()
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -52,18 +53,18 @@ openssl dgst -sha256 -verify airgap.pub -signature SHA256SUMS.sig SHA256SUMS
 sha256sum --strict -c SHA256SUMS
 rpm --dbpath "$2" --import RPM-GPG-KEY-airgap
 rpm --dbpath "$2" -K airgap-*.rpm | grep 'digests signatures OK'
-! rpm -qlp --nosignature airgap-*.rpm | grep -E 'airgap[.]pub|RPM-GPG-KEY'
+! rpm -qlp --nosignature airgap-*.rpm | grep -E '[.]pub|RPM-GPG-KEY'
 for file in *; do
   case $file in SHA256SUMS*) ;; *) grep -q "  $file\$" SHA256SUMS ;; esac
 done`, "sh", one, filepath.Join(dir, "db"))
 	printed := strings.Fields(string(runs(t, "sh", "-ec", `openssl pkey -pubin -in "$1"/airgap.pub -outform DER | sha256sum`, "sh", one)))[0]
-	if want := bundle.Fingerprint(&keys.Bundle.PublicKey); want != "SHA256:"+printed {
+	if want := keys.Fingerprint(); want != "SHA256:"+printed {
 		t.Errorf("the README's command gives %s, the fingerprint is %s", printed, want)
 	}
 	if err := bundle.WriteSigned(one, nil, keys.Bundle); err == nil {
 		t.Error("a release was written over another one")
 	}
-	text, err := os.ReadFile(filepath.Join(one, bundle.SBOMName))
+	text, err := os.ReadFile(filepath.Join(one, papers.SBOMName))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func TestReleaseNeedsNoLibraries(t *testing.T) {
 		t.Skip("built without cgo")
 	}
 	dir := t.TempDir()
-	_, err = program.Release(program.ReleaseOptions{Commands: commands, Out: filepath.Join(dir, "release"), Keys: filepath.Join(dir, "keys")})
+	_, err = program.Release(t.Context(), program.ReleaseOptions{Commands: commands, Out: filepath.Join(dir, "release"), Keys: program.KeyOptions{Dir: filepath.Join(dir, "keys")}})
 	if err == nil || !strings.Contains(err.Error(), "not a static x86_64 program") || !strings.Contains(advice.Of(err), "make build") {
 		t.Errorf("release of %s: %v", own, err)
 	}

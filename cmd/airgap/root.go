@@ -59,7 +59,7 @@ func rootCommand(a *app) *cobra.Command {
 	root.PersistentFlags().StringVar(&a.output, "output", asText, "format of the result: text, json, yaml; preflight, install and verify also junit and html")
 	root.PersistentFlags().StringVar(&a.progress, "progress", string(ui.Auto), "format of the progress on stderr: auto, bars, plain, json")
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(surveyCommand(a), bundleCommand(a), inspectCommand(a), packCommand(a), unpackCommand(a), preflightCommand(a), netprobeCommand(a), installCommand(a), joinCommand(a),
+	root.AddCommand(surveyCommand(a), bundleCommand(a), signCommand(a), inspectCommand(a), packCommand(a), unpackCommand(a), preflightCommand(a), netprobeCommand(a), installCommand(a), joinCommand(a),
 		verifyCommand(a), upgradeCommand(a), rollbackCommand(a), backupCommand(a), restoreCommand(a), certsCommand(a), removeCommand(a), resetCommand(a), statusCommand(a), supportBundleCommand(a),
 		complianceCommand(a), reportCommand(a), encryptionCommand(a), gpuCommand(a),
 		registryCommand(a), pushCommand(a), exportCommand(a), configCommand(a), schemaCommand(a), docsCommand(a), membershipCommand(a), nodeReportCommand(a), joinApproverCommand(a), releaseCommand(a), runUnitCommand())

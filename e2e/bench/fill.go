@@ -75,7 +75,7 @@ func (b *bench) bundle(ctx context.Context) (measured, error) {
 	if err := errors.Join(os.RemoveAll(b.ours()), upstream.WarmPageCache(b.Cache)); err != nil {
 		return measured{}, err
 	}
-	return measure(ctx, b.env, b.Program, "bundle", "-f", b.config, "-o", b.ours(), "--progress", "json", "--output", "json")
+	return measure(ctx, b.env, b.Program, "bundle", "-f", b.config, "-o", b.ours(), "--new-keys", "--progress", "json", "--output", "json")
 }
 
 // bundleOnce makes the bundle and prints no figure.

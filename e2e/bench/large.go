@@ -36,7 +36,7 @@ func (b *bench) large(ctx context.Context, w *figures) error {
 	}
 	watching, stop := context.WithCancel(ctx)
 	least := b.leastFree(watching, before)
-	m, err := measure(ctx, b.env, b.Program, "bundle", "-f", b.config, "-o", out, "--progress", "json")
+	m, err := measure(ctx, b.env, b.Program, "bundle", "-f", b.config, "-o", out, "--new-keys", "--progress", "json")
 	stop()
 	taken := before - <-least
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -35,6 +36,7 @@ func (e *Env) Command(cmd *exec.Cmd) (Result, error) { return e.Watched(cmd, new
 // Watched runs a command like Command, and stderr gets its stderr.
 func (e *Env) Watched(cmd *exec.Cmd, stderr *Watcher) (Result, error) {
 	var stdout bytes.Buffer
+	cmd.Args = withNewKeys(cmd.Args)
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"))
 	if e.hosts == nil { // the logins to a site's registries are those of the user
 		cmd.Env = append(cmd.Env, "DOCKER_CONFIG="+filepath.Join(e.Work, "docker"))
@@ -50,6 +52,14 @@ func (e *Env) Watched(cmd *exec.Cmd, stderr *Watcher) (Result, error) {
 		err = nil // it is in r.Code
 	}
 	return r, errors.Join(err, record(e, "connected host", cmd.Args, r))
+}
+
+// withNewKeys lets airgap bundle create the keys of the scenario: its work directory has none.
+func withNewKeys(args []string) []string {
+	if len(args) < 2 || args[1] != "bundle" || slices.Contains(args, "--plan") || slices.Contains(args, "--new-keys") {
+		return args
+	}
+	return append(slices.Clone(args), "--new-keys")
 }
 
 // Watcher keeps the text that is written to it. It calls React once, when the text

@@ -61,6 +61,7 @@ type Cluster struct {
 	Upgrade      batches.Config          `yaml:"upgrade" json:"upgrade,omitzero" jsonschema:"description=Speed of airgap upgrade and airgap rollback"`
 	Backup       backup.Config           `yaml:"backup" json:"backup" jsonschema:"description=Daily backups of the control plane"`
 	Preflight    preflight.Config        `yaml:"preflight" json:"preflight" jsonschema:"description=Settings of this site for the checks before an installation"`
+	Approval     Approval                `yaml:"approval" json:"approval,omitzero" jsonschema:"description=Approval of the bundle before the servers accept it"`
 	Sources      fetch.Sources           `yaml:"sources" json:"sources" jsonschema:"description=Access of the connected host to upstream servers"`
 	Media        media.Config            `yaml:"media" json:"media,omitzero" jsonschema:"description=The way of the bundle from the connected host to the servers"`
 

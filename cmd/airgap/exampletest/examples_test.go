@@ -63,6 +63,7 @@ func TestPlans(t *testing.T) {
 	t.Run("strict", func(t *testing.T) { strict(t, program, u) })
 	t.Run("altered metadata", func(t *testing.T) { altered(t, program, u) })
 	t.Run("real metadata", func(t *testing.T) { realMetadata(t, program, u) })
+	t.Run("twice", func(t *testing.T) { twice(t, program) })
 	t.Run("schema", func(t *testing.T) { schema(t, program) })
 }
 

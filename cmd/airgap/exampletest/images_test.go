@@ -47,14 +47,19 @@ func readImages(t testing.TB) *images {
 }
 
 // image adds an image for each platform, and an index for several platforms. It returns the digest of
-// the tag.
+// the tag. With size 0 clients can fetch the layers, too.
 func (i *images) image(t testing.TB, ref string, size int64, platforms []string) string {
 	t.Helper()
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
 	for _, name := range platforms {
 		platform, err := v1.ParsePlatform(name)
 		must(t, err)
-		layer := v1.Descriptor{MediaType: types.OCILayer, Size: size, Digest: digestOf([]byte("layer of " + ref + " for " + name))}
+		content := []byte("layer of " + ref + " for " + name)
+		layer := v1.Descriptor{MediaType: types.OCILayer, Size: size, Digest: digestOf(content)}
+		if size == 0 {
+			layer.Size = int64(len(content))
+			i.blobs[layer.Digest.String()] = blob{content, types.OCILayer}
+		}
 		root := v1.RootFS{Type: "layers", DiffIDs: []v1.Hash{layer.Digest}} // containerd requires one for each layer
 		config := i.add(t, types.OCIConfigJSON, v1.ConfigFile{OS: platform.OS, Architecture: platform.Architecture, RootFS: root})
 		d := i.add(t, types.OCIManifestSchema1, v1.Manifest{SchemaVersion: 2, MediaType: types.OCIManifestSchema1, Config: config, Layers: []v1.Descriptor{layer}})

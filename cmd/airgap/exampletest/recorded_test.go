@@ -28,6 +28,7 @@ type recorded struct {
 type pkg struct {
 	nevra.NEVRA
 	size  int64
+	data  []byte // nil: no client fetches the package
 	lists map[string][]string
 }
 

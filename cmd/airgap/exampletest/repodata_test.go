@@ -47,7 +47,12 @@ func addMetadata(files map[string][]byte, kind, text string) string {
 	return fmt.Sprintf(`<data type="%s"><checksum type="sha256">%x</checksum><location href="%s"/><size>%d</size></data>`, kind, sha256.Sum256(b.Bytes()), href, b.Len())
 }
 
-func (p pkg) id() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(p.String()))) }
+func (p pkg) id() string {
+	if p.data != nil {
+		return fmt.Sprintf("%x", sha256.Sum256(p.data))
+	}
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(p.String())))
+}
 
 func (p pkg) primary(t testing.TB) string {
 	var b strings.Builder

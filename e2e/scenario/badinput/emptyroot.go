@@ -35,7 +35,7 @@ func emptyRoot(ctx context.Context, e *scenario.Env) error {
 	if err != nil {
 		return err
 	}
-	const run = `mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" /airgap bundle -f /airgap.yaml -o /out`
+	const run = `mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec chroot "$0" /airgap bundle -f /airgap.yaml -o /out --new-keys`
 	r, err := e.Command(exec.CommandContext(ctx, "unshare", "--mount", "sh", "-c", run, root))
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func connectHost(ctx context.Context, e *scenario.Env, l *lab.Lab) error {
 // stickSize is large enough for the lab's bundle, in bytes.
 const stickSize = 1 << 30
 
-var bundleToStick = []string{"airgap", "bundle", "-f", "/root/airgap.yaml", "-o", lab.StickPath}
+var bundleToStick = []string{"airgap", "bundle", "-f", "/root/airgap.yaml", "-o", lab.StickPath, "--new-keys"}
 
 // fillStick writes the bundle as one part, in which writes can be far apart. The number of
 // bytes written to the device must be about the size of the bundle.

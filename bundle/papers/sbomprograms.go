@@ -1,4 +1,4 @@
-package bundle
+package papers
 
 import (
 	"cmp"
@@ -38,7 +38,7 @@ func ProgramsSBOM(version string, created time.Time, programs ...Program) ([]byt
 			return nil, fmt.Errorf("list modules of %s: %w", p.Name, err)
 		}
 	}
-	doc := sbomOf("airgap-"+version, sha256.Sum256([]byte(s.sums.String())), "airgap "+version, created)
+	doc := sbomOf("airgap-"+version, sha256.Sum256(s.listed()), "airgap "+version, created)
 	ids := map[string]common.ElementID{}
 	for i, key := range slices.Sorted(maps.Keys(s.modules)) {
 		entry, err := sbomModule(i, s.modules[key])
@@ -61,7 +61,7 @@ func ProgramsSBOM(version string, created time.Time, programs ...Program) ([]byt
 
 // programsSBOM has the build information of the programs.
 type programsSBOM struct {
-	sums    sums
+	sums    map[string]string // SHA-256 in hex, by file name
 	info    []*buildinfo.BuildInfo
 	modules map[string]*debug.Module // by moduleKey
 }
@@ -76,7 +76,7 @@ func (s *programsSBOM) read(p Program) error {
 		return err
 	}
 	if s.sums == nil {
-		s.sums = sums{}
+		s.sums = map[string]string{}
 	}
 	s.sums[p.Name], s.info = sum, append(s.info, info)
 	for _, m := range modulesOf(info) {
@@ -123,4 +123,13 @@ func sbomModule(i int, m *debug.Module) (*spdx.Package, error) {
 	url := packageurl.NewPackageURL("golang", strings.TrimSuffix(namespace, "/"), name, m.Version, nil, "")
 	entry.PackageExternalReferences = []*spdx.PackageExternalReference{{Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: url.ToString()}}
 	return entry, nil
+}
+
+// listed is the text of sha256sum for the programs, sorted by name.
+func (s programsSBOM) listed() []byte {
+	var text []byte
+	for _, name := range slices.Sorted(maps.Keys(s.sums)) {
+		text = fmt.Appendf(text, "%s  %s\n", s.sums[name], name)
+	}
+	return text
 }

@@ -1,4 +1,4 @@
-package bundle
+package papers
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/spdx/tools-golang/spdx"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 
+	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/reference"
 )
 
@@ -27,14 +28,14 @@ const noAssertion = "NOASSERTION"
 
 // SBOM lists images, RPMs and files with their digests, origins and licences. The same
 // lock gives the same bytes: the time is the time of the newest RPM.
-func (p *Plan) SBOM() ([]byte, error) {
+func SBOM(p *bundle.Plan) ([]byte, error) {
 	lock, err := json.Marshal(p.Lock)
 	if err != nil {
 		return nil, err
 	}
 	of := sha256.Sum256(lock)
-	doc := sbomOf(p.Name, of, p.Tool, p.newest())
-	left := p.left()
+	doc := sbomOf(p.Name, of, p.Tool, p.Newest())
+	left := p.Left()
 	for i, image := range p.Lock.Images {
 		entry, err := sbomImage(i, image)
 		if err != nil {
@@ -50,7 +51,7 @@ func (p *Plan) SBOM() ([]byte, error) {
 		entry.PackageFileName = file.Path
 		doc.Packages = append(doc.Packages, inBase(entry, left.Path(file.Path)))
 	}
-	doc.Packages = append(doc.Packages, sbomCharts(p.Lock.applied())...)
+	doc.Packages = append(doc.Packages, sbomCharts(p.Lock.Applied())...)
 	for _, entry := range doc.Packages {
 		doc.Relationships = append(doc.Relationships, relation(documentID, spdx.RelationshipDescribes, entry.PackageSPDXIdentifier))
 	}
@@ -91,13 +92,6 @@ func inBase(entry *spdx.Package, left bool) *spdx.Package {
 	return entry
 }
 
-func (p *Plan) newest() time.Time {
-	if p.rpms == nil {
-		return time.Unix(0, 0).UTC()
-	}
-	return p.rpms.closure.Newest()
-}
-
 // sbomEntry has the fields of all kinds; sum is a SHA-256 in hex.
 func sbomEntry(kind string, i int, name, version, from, sum string) *spdx.Package {
 	return &spdx.Package{
@@ -114,7 +108,7 @@ func purl(kind, name, version string, qualifiers map[string]string) []*spdx.Pack
 
 // sbomImage identifies an image by its digest; the tag is a qualifier, as in the
 // package URL type oci.
-func sbomImage(i int, image Image) (*spdx.Package, error) {
+func sbomImage(i int, image bundle.Image) (*spdx.Package, error) {
 	ref, err := reference.ParseWritten(image.Name)
 	if err != nil {
 		return nil, err
@@ -131,7 +125,7 @@ func sbomImage(i int, image Image) (*spdx.Package, error) {
 }
 
 // sbomCharts lists each chart once, and the objects of each add-on.
-func sbomCharts(addons []Addon) []*spdx.Package {
+func sbomCharts(addons []bundle.Addon) []*spdx.Package {
 	var all []*spdx.Package
 	seen := map[string]bool{}
 	for i, a := range addons {
@@ -156,7 +150,7 @@ func sbomCharts(addons []Addon) []*spdx.Package {
 
 // sbomRPM has the vendor's licence as a comment, because it is often not an SPDX
 // expression ("GPLv2+ and MIT").
-func sbomRPM(i int, one Package, os string) *spdx.Package {
+func sbomRPM(i int, one bundle.Package, os string) *spdx.Package {
 	n := one.NEVRA
 	entry := sbomEntry("RPM", i, n.Name, n.EVR.String(), one.URL, one.SHA256)
 	entry.PackageFileName = one.Path

@@ -1,0 +1,90 @@
+package bundle_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/internal/ui"
+)
+
+// TestCosign: a second and a third person sign. Each trusted key counts once, and copies have all signatures.
+func TestCosign(t *testing.T) {
+	f := bundletest.New(t)
+	second, third := newKey(t, elliptic.P256()), newKey(t, elliptic.P384())
+	all := []*ecdsa.PublicKey{&f.Key.PublicKey, &second.PublicKey, &third.PublicKey}
+	assert.Len(t, f.Open(t).Signers(all...), 1)
+	for i, key := range []*ecdsa.PrivateKey{second, second, third} {
+		b := f.Open(t)
+		added, err := b.Cosign(key)
+		require.NoError(t, err)
+		assert.Equal(t, i != 1, added, "the same key signs once")
+	}
+	b := f.Open(t)
+	assert.Len(t, b.Signers(all...), 3)
+	assert.Len(t, b.Signers(append(all, all...)...), 3, "a key that is given twice counts once")
+	assert.Len(t, b.Signers(all[1:2]...), 1)
+	assert.Empty(t, b.Signers(&newKey(t, elliptic.P256()).PublicKey))
+	assert.Contains(t, b.Names(), bundle.CosignaturesName)
+	assert.Len(t, bundle.PublicKeysIn(f.Dir), 3)
+	require.NoError(t, b.Verify(background, ui.Discard()))
+
+	// A bundle opens with the key of any person who signed it.
+	only, err := bundle.Open(f.Dir, &third.PublicKey)
+	require.NoError(t, err)
+	must(t, only.Close())
+
+	to := filepath.Join(t.TempDir(), "copy")
+	_, err = b.Copy(background, to, ui.Discard())
+	require.NoError(t, err)
+	kept, err := bundle.OpenKept(to, &f.Key.PublicKey)
+	require.NoError(t, err)
+	defer kept.Close()
+	assert.Len(t, kept.Signers(all...), 3)
+	signed, err := bundle.ReadSigned(to, &f.Key.PublicKey)
+	require.NoError(t, err)
+	assert.Len(t, bundle.SignersOf(signed.Files, all...), 3)
+}
+
+// TestAlteredCosignatures: a gate that changes the file takes signatures away, and no more. Signatures of
+// another bundle do not count.
+func TestAlteredCosignatures(t *testing.T) {
+	f, other := bundletest.New(t), bundletest.NewWith(t, "other", bundletest.StandardImages(t)[:1]...)
+	second := newKey(t, elliptic.P256())
+	_, err := f.Open(t).Cosign(second)
+	require.NoError(t, err)
+	path := filepath.Join(f.Dir, bundle.CosignaturesName)
+	right, err := os.ReadFile(path)
+	require.NoError(t, err)
+	_, err = other.Open(t).Cosign(second)
+	require.NoError(t, err)
+	foreign, err := os.ReadFile(filepath.Join(other.Dir, bundle.CosignaturesName))
+	require.NoError(t, err)
+	for name, tc := range map[string]struct {
+		text []byte
+		want int
+	}{
+		"right": {right, 2}, "empty": {nil, 1}, "garbage": {[]byte("-----BEGIN"), 1}, "half": {right[:len(right)-40], 1},
+		"a signature of another bundle": {foreign, 1}, "the same one twice": {append(right[:len(right):len(right)], right...), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, os.WriteFile(path, tc.text, 0o600))
+			assert.Len(t, f.Open(t).Signers(&f.Key.PublicKey, &second.PublicKey), tc.want)
+		})
+	}
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.Symlink("/etc/hostname", path))
+	_, err = bundle.Open(f.Dir, &f.Key.PublicKey)
+	require.ErrorIs(t, err, bundle.ErrDamaged)
+	require.NoError(t, os.Remove(path))
+	require.NoError(t, os.WriteFile(path, make([]byte, 65<<10), 0o600))
+	_, err = bundle.Open(f.Dir, &f.Key.PublicKey)
+	require.ErrorContains(t, err, "larger than 65536 bytes")
+}
