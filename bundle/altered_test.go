@@ -111,7 +111,7 @@ func TestJunkWhenResuming(t *testing.T) {
 	report, err := bundle.Write(t.Context(), u.plan(t, images...), dir, o, ui.Discard())
 	require.NoError(t, err)
 	assert.True(t, report.Complete)
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	require.NoError(t, err)
 	defer b.Close()
 	require.NoError(t, b.Verify(t.Context(), ui.Discard()))

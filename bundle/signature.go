@@ -43,9 +43,12 @@ func checkSignature(source fs.FS, signed map[string][]byte, trusted []*ecdsa.Pub
 			return &SignerError{Fingerprint(signer), prints}
 		}
 	}
-	if text, converted := altered.UnixLines(data); converted {
-		signature, _ = altered.UnixLines(signature)
-		if checkSignature(source, text, signature, trusted) == nil {
+	if _, converted := altered.UnixLines(signed[SumsName]); converted {
+		original := map[string][]byte{}
+		for name, text := range signed {
+			original[name], _ = altered.UnixLines(text)
+		}
+		if checkSignature(source, original, trusted) == nil {
 			return lineEndsDamage(SumsName)
 		}
 	}

@@ -24,7 +24,7 @@ const (
 // IsDocumentation reports whether a file next to the parts is only for people to read: no
 // command uses it, so it may be missing or altered.
 func IsDocumentation(name string) bool {
-	return name == SBOMName || strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".txt")
+	return strings.HasSuffix(name, ".spdx.json") || strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".txt")
 }
 
 // PlainName accepts the names of files in a bundle's directory.

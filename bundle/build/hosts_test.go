@@ -35,7 +35,7 @@ func TestHostsOfAClosedNetwork(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "airgap.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(closedSite), 0o600))
 	t.Setenv("HTTPS_PROXY", "")
-	list, err := Hosts(t.Context(), Options{File: file, Keys: t.TempDir(), PartSize: "64MiB", Progress: ui.Discard()})
+	list, err := Hosts(t.Context(), Options{File: file, Keys: program.KeyOptions{Dir: t.TempDir()}, PartSize: "64MiB", Progress: ui.Discard()})
 	require.ErrorContains(t, err, "connect to 1 server")
 	require.NotNil(t, list)
 	require.Len(t, list.Destinations, 1)

@@ -22,7 +22,7 @@ func TestNoKeysInTheWorkingDirectory(t *testing.T) {
 	} {
 		t.Setenv("HOME", c.home)
 		t.Setenv("XDG_CONFIG_HOME", c.config)
-		_, err := CheckKeys("", "")
+		_, err := CheckKeys(t.Context(), KeyOptions{})
 		if err == nil || !strings.Contains(err.Error(), c.want) || !advice.IsUsage(err) || !strings.Contains(advice.Of(err), "set --keys") {
 			t.Errorf("HOME=%s: %v (%s)", c.home, err, advice.Of(err))
 		}

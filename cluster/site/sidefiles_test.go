@@ -18,7 +18,7 @@ import (
 func stickWithAll(t *testing.T) *bundletest.Fixture {
 	t.Helper()
 	f := bundletest.New(t)
-	for _, name := range []string{bundle.ProgramName, "airgap.rpm", "docs.html", "docs.ko.html", bundle.ReportName, bundle.SBOMName} {
+	for _, name := range []string{bundle.ProgramName, "airgap.rpm", "docs.html", "docs.ko.html", "report.html", "sbom.spdx.json"} {
 		require.NoError(t, os.WriteFile(filepath.Join(f.Dir, name), []byte(name+"\n"), 0o644))
 	}
 	f.Sign(t)
@@ -46,8 +46,8 @@ func TestOpenChecksSideFiles(t *testing.T) {
 		{"INSTALL.txt", "CRLF", crlf, "its line ends were converted to CRLF", false},
 		{"docs.html", "removed", os.Remove, "missing", false},
 		{"docs.ko.html", "emptied", empty, "the file is empty", false},
-		{bundle.ReportName, "removed", os.Remove, "missing", false},
-		{bundle.SBOMName, "CRLF", crlf, "CRLF", false},
+		{"report.html", "removed", os.Remove, "missing", false},
+		{"sbom.spdx.json", "CRLF", crlf, "CRLF", false},
 		{bundle.ProgramName, "removed", os.Remove, "missing: it was not copied, or a virus scanner or a gate removed it", true},
 		{"airgap.rpm", "emptied", empty, "the file is empty", true},
 		{bundle.PublicKeyName, "CRLF", crlf, "its line ends were converted to CRLF", true},
