@@ -32,10 +32,11 @@ func (u *upstream) deliver(t testing.TB, lock bundle.Lock) {
 		r := readRecorded(t, file)
 		for i := range r.packages {
 			p := &r.packages[i]
-			if !wanted[p.String()] {
+			is := wanted[p.String()]
+			p.Epoch = 0 // rpm.Spec has none; what the package provides keeps it
+			if !is {
 				continue
 			}
-			p.Epoch = 0 // rpm.Spec has none; what the package provides keeps it
 			var data bytes.Buffer
 			must(t, rpm.BuildPackage(&data, rpm.Spec{Name: p.Name, Version: p.Version, Release: p.Release, Arch: p.Arch, Summary: "recorded", License: "MIT", Time: signedAt}, u.key))
 			p.data, p.size = data.Bytes(), int64(data.Len())
