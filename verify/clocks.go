@@ -47,7 +47,7 @@ func expectClocks(v view) expectation {
 	e := joined(v)
 	var silent []string
 	for _, node := range v.allNodes() {
-		if h, _ := v.heartbeats.last(leaseOf(node.Name)); len(h.recent) < minBeats && !slices.Contains(v.away(), node.Name) {
+		if h, _ := v.heartbeats.last(leaseOf(node.Name)); len(h.recent) < minBeats && !slices.Contains(away(v), node.Name) {
 			silent = append(silent, node.Name)
 		}
 	}

@@ -197,7 +197,7 @@ func (e *engine) judgeRule(r rule) {
 		e.attribute(r.id, findings)
 		expected = ignoreKnown(b, r.id, expected)
 	}
-	markLeftOut(append(e.view.away(), e.options.LeftOut...), e.view, findings)
+	markLeftOut(append(away(e.view), e.options.LeftOut...), e.view, findings)
 	row.unseen, row.nothing, row.fix = expected.missing, expected.nothing, expected.fix
 	e.record(r.id, findings)
 }

@@ -55,14 +55,14 @@ const longer = "run airgap verify again with a longer --timeout"
 type absence struct{ what, fix string }
 
 // away returns the absent nodes that are not Ready.
-func (v view) away() []string { return nodestate.Away(v.allNodes(), v.site.absent) }
+func away(v view) []string { return nodestate.Away(v.allNodes(), v.site.absent) }
 
 // each expects something of each host: of the hosts that joined and are not away, and of those that must have joined. It lists
 // hosts with the same lack together.
 func (v view) each(check func(*corev1.Node) absence) expectation {
-	absences, away := map[absence][]string{}, v.away()
+	absences, gone := map[absence][]string{}, away(v)
 	for _, node := range v.allNodes() {
-		if l := check(node); l != (absence{}) && !slices.Contains(away, node.Name) {
+		if l := check(node); l != (absence{}) && !slices.Contains(gone, node.Name) {
 			absences[l] = append(absences[l], node.Name)
 		}
 	}

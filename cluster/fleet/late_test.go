@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,14 +58,32 @@ func TestLateRefusals(t *testing.T) {
 	}
 }
 
+// received are the passwords that a host got, from several connections.
+type received struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (p *received) add(answers ...string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.all = append(p.all, answers...)
+}
+
+func (p *received) read() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
+}
+
 // silent is a host that gets a password and does not answer it.
-func silent(t *testing.T, how string, key ssh.Signer, got *[]string) *sshtest.Server {
+func silent(t *testing.T, how string, key ssh.Signer, got *received) *sshtest.Server {
 	t.Helper()
 	var s *sshtest.Server
 	s = sshtest.Serve(t, func(c *ssh.ServerConfig) {
 		c.KeyboardInteractiveCallback = func(_ ssh.ConnMetadata, ask ssh.KeyboardInteractiveChallenge) (*ssh.Permissions, error) {
 			answers, err := ask("", "", []string{"Password: "}, []bool{false})
-			*got = append(*got, answers...)
+			got.add(answers...)
 			if len(answers) == 1 && answers[0] != "" {
 				_, _ = ask("", how, nil, nil)
 				s.Cut()
@@ -88,7 +107,7 @@ func TestUnansweredPasswords(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := sshtest.NewKey(t)
-			got := make([][]string, 4)
+			got := make([]received, 4)
 			var servers []*sshtest.Server
 			for i := range got {
 				servers = append(servers, silent(t, tc.said, key, &got[i]))
@@ -102,12 +121,12 @@ func TestUnansweredPasswords(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "hunter") {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
-			tried := 0
-			for _, answers := range got {
-				tried += len(answers)
+			var tried []string
+			for i := range got {
+				tried = append(tried, got[i].read()...)
 			}
-			if tried != tc.hosts {
-				t.Errorf("%d hosts got the password: %q", tried, got)
+			if len(tried) != tc.hosts {
+				t.Errorf("%d hosts got the password: %q", len(tried), tried)
 			}
 		})
 	}

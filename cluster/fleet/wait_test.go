@@ -80,10 +80,17 @@ func TestCancelledWhileConnecting(t *testing.T) {
 	defer silent.Close()
 	b.Members[0].host.Port = silent.Addr().(*net.TCPAddr).Port
 	for range 20 { // the end of the wait and of the command are at the same time
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for b.Members[0].activity.Load() == nil {
+				time.Sleep(time.Millisecond)
+			}
+			time.Sleep(20 * time.Millisecond)
+			cancel()
+		}()
 		err := b.Connect(ctx)
 		cancel()
-		if !errors.Is(err, context.DeadlineExceeded) {
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	}

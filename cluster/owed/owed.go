@@ -100,6 +100,15 @@ func (f File) Paid(command string, nodes ...string) error {
 	return f.change(changes)
 }
 
+// Done removes the debts of a node for these commands.
+func (f File) Done(node string, commands ...string) error {
+	var changes []change
+	for _, c := range commands {
+		changes = append(changes, change{Node: node, Command: c})
+	}
+	return f.change(changes)
+}
+
 // Forget removes all debts of nodes, such as removed ones.
 func (f File) Forget(nodes ...string) error { return f.Paid("", nodes...) }
 

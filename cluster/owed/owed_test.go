@@ -44,6 +44,7 @@ func TestRecord(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, os.FileMode(0o600), info.Mode())
 
+	require.NoError(t, file.Done("node5", owed.Upgrade, owed.Rollback))
 	require.NoError(t, file.Paid(owed.Join, "node5", "node7", "node9"))
 	got, err = file.Read()
 	require.NoError(t, err)

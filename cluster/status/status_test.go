@@ -240,7 +240,8 @@ func TestJudgeNodes(t *testing.T) {
 		n.Name = name
 		return n
 	}
-	if h := (&Status{}).judgeNodes([]corev1.Node{node("a", corev1.ConditionTrue), node("b", corev1.ConditionUnknown), node("c", corev1.ConditionFalse)}); h.OK || h.Says != "1 of 3 nodes ready; not b, c" {
+	three := []corev1.Node{node("a", corev1.ConditionTrue), node("b", corev1.ConditionUnknown), node("c", corev1.ConditionFalse)}
+	if h := (&Status{}).judgeNodes(three); h.OK || h.Says != "1 of 3 nodes ready; not b, c" {
 		t.Errorf("%+v", h)
 	}
 	if h := (&Status{}).judgeNodes([]corev1.Node{node("a", corev1.ConditionTrue)}); !h.OK || h.Says != "1 of 1 node ready" {

@@ -31,24 +31,24 @@ const useCopy = "replace this host's backup with an unchanged copy of that, and 
 
 // checkBackupTime returns an error if the backup is of a half upgraded cluster: this host joined during the upgrade and
 // took it over.
-func (r *rollback) checkBackupTime(taken time.Time) error {
-	if !r.record.TooLate(taken) {
+func checkBackupTime(s *site.Site, r upgraderecord.Record, taken time.Time) error {
+	if !r.TooLate(taken) {
 		return nil
 	}
 	err := fmt.Errorf("roll back the last upgrade: the backup of %s is of %s, and the upgrade changed the first host at %s: it is not of the state before the upgrade",
-		r.site.Node.Name, at(taken), at(r.record.ChangedAt))
-	dir := upgraderecord.BackupsBefore(r.record.To.ID).Dir
-	if others := r.othersWithBackup(); len(others) > 0 {
+		s.Node.Name, at(taken), at(r.ChangedAt))
+	dir := upgraderecord.BackupsBefore(r.To.ID).Dir
+	if others := othersWithBackup(s, r); len(others) > 0 {
 		return advice.Add(err, "%s took one before, in %s: %s", hostrange.Join(others), dir, useCopy)
 	}
 	return advice.Add(err, "the hosts that took one before are no longer in the cluster (%s); use a copy of theirs, or restore the cluster from another backup: airgap restore",
-		hostrange.Join(r.record.Backups))
+		hostrange.Join(r.Backups))
 }
 
 // othersWithBackup returns the other hosts of the cluster that took their backup before the first change.
-func (r *rollback) othersWithBackup() []string {
-	return slices.DeleteFunc(slices.Clone(r.record.Backups), func(name string) bool {
-		return name == r.site.Node.Name || slices.Contains(r.site.Removed, name)
+func othersWithBackup(s *site.Site, r upgraderecord.Record) []string {
+	return slices.DeleteFunc(slices.Clone(r.Backups), func(name string) bool {
+		return name == s.Node.Name || slices.Contains(s.Removed, name)
 	})
 }
 

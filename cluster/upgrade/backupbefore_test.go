@@ -52,8 +52,7 @@ func TestRollbackAfterTakeOver(t *testing.T) {
 		"several hosts with a backup":    {record("cp1", "cp3", "cp4"), later, "the backup of cp2 is of", "cp[3-4] took one before"},
 		"a host that is in the list too": {record("cp2", "cp3"), later, "the backup of cp2 is of", "cp3 took one before"},
 	} {
-		r := &rollback{rollout: rollout{site: threeMasters(t, "cp2").Without([]string{"cp1"}), record: tc.record}}
-		err := r.checkBackupTime(tc.taken)
+		err := checkBackupTime(threeMasters(t, "cp2").Without([]string{"cp1"}), tc.record, tc.taken)
 		if tc.fails == "" {
 			require.NoError(t, err, name)
 			continue

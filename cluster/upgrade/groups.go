@@ -2,7 +2,6 @@ package upgrade
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -184,7 +183,7 @@ func (r *rollout) changed(n config.Node) error {
 		p.done = map[string]bool{}
 	}
 	p.done[n.Name] = true
-	return errors.Join(r.debts.Paid(owed.Upgrade, n.Name), r.debts.Paid(owed.Rollback, n.Name)) // each replaces the other
+	return r.debts.Done(n.Name, owed.Upgrade, owed.Rollback) // each replaces the other
 }
 
 // unavailable returns the workers that take no pods: cordoned ones, and those that are not ready. Absent workers of

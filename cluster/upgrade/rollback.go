@@ -225,7 +225,7 @@ func (r *rollback) open(ctx context.Context, o BackOptions) (err error) {
 	if err := r.checkCA(); err != nil {
 		return err
 	}
-	if err := r.checkBackupTime(r.backup.Taken); err != nil {
+	if err := checkBackupTime(r.site, r.record, r.backup.Taken); err != nil {
 		return err
 	}
 	return r.checkPossible(ctx)
