@@ -42,7 +42,7 @@ func TestEarlier(t *testing.T) {
 	_, err = bundle.NewPlan(background, u.client(t), r, ui.Discard())
 	require.Error(t, err, "upstream has removed the images")
 
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	r.Earlier = bundle.NewEarlier(b)
 	defer r.Earlier.Close()
@@ -74,7 +74,7 @@ func TestEarlierSaves(t *testing.T) {
 	first := u.plan(t, images...)
 	_, err := bundle.Write(background, first, dir, o, ui.Discard())
 	must(t, err)
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	file, err := b.File("files/runc")
 	must(t, err)
@@ -90,7 +90,7 @@ func TestEarlierSaves(t *testing.T) {
 	require.NoError(t, err)
 	assert.Positive(t, report.Reused)
 	assert.Positive(t, report.Fetched, "the damaged file is from upstream")
-	now, err := bundle.Open(again, &o.Signer.PublicKey)
+	now, err := bundle.Open(again, bundle.PublicOf(o.Signer))
 	must(t, err)
 	defer now.Close()
 	must(t, now.Verify(background, ui.Discard()))
@@ -129,7 +129,7 @@ func TestEarlierPackages(t *testing.T) {
 	r.Locked = &bundle.Locked{Lock: p.Lock}
 	_, err = bundle.NewPlan(background, u.client(t), r, ui.Discard())
 	require.ErrorContains(t, err, "helper", "the repository has removed it")
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	r.Earlier = bundle.NewEarlier(b)
 	defer r.Earlier.Close()
@@ -151,7 +151,7 @@ func TestOtherSite(t *testing.T) {
 	seoul := filepath.Join(medium, "test")
 	_, err := bundle.Write(background, u.plan(t, images...), seoul, o, ui.Discard())
 	must(t, err)
-	index, err := bundle.ReadIndex(seoul, &o.Signer.PublicKey)
+	index, err := bundle.ReadIndex(seoul, bundle.PublicOf(o.Signer))
 	must(t, err)
 	v := bundle.NewInventory(index)
 	r := u.request(images...)
@@ -177,7 +177,7 @@ func TestOtherSite(t *testing.T) {
 
 func openIn(t *testing.T, dir string, o bundle.Options) *bundle.Bundle {
 	t.Helper()
-	b, err := bundle.Open(dir, &o.Signer.PublicKey)
+	b, err := bundle.Open(dir, bundle.PublicOf(o.Signer))
 	must(t, err)
 	t.Cleanup(func() { b.Close() })
 	return b

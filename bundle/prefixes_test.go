@@ -76,7 +76,7 @@ func TestContinuesWithinFile(t *testing.T) {
 		if last := ranges[len(ranges)-1]; !damage != strings.HasPrefix(last, "bytes=5") || !damage && (len(ranges) != 1 || report.Kept < 5<<20 || report.Fetched > 3<<20) {
 			t.Errorf("%s: asked for %q, %+v", name, ranges, report)
 		}
-		_, err = bundle.Open(dir, &o.Signer.PublicKey)
+		_, err = bundle.Open(dir, bundle.PublicOf(o.Signer))
 		must(t, err)
 	}
 }
