@@ -4,13 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/preflight/facts"
 )
 
@@ -98,7 +98,7 @@ func otherHosts(c *config.Cluster, surveyed []*facts.Facts) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; --facts has %s, which is not a node: the host name must be equal to nodes[].name", strings.Join(names, ", "))
+	return fmt.Sprintf("; --facts has %s, which is not a node: the host name must be equal to nodes[].name", hostrange.Join(names))
 }
 
 // blockingPackages returns packages of an earlier driver from airgap that the planned driver

@@ -61,11 +61,7 @@ func checkHosts(c *config.Cluster, dir string, surveys []survey, p ui.Progress) 
 	if len(strangers) == 0 {
 		return nil
 	}
-	nodes := make([]string, len(c.Nodes))
-	for i, n := range c.Nodes {
-		nodes[i] = n.Name + " (" + n.Address + ")"
-	}
-	what := fmt.Sprintf("no node in airgap.yaml has the host name or an address of %s; airgap.yaml has %s", strings.Join(strangers, ", "), strings.Join(nodes, ", "))
+	what := fmt.Sprintf("no node in airgap.yaml has the host name or an address of %s; airgap.yaml has %s", strings.Join(strangers, ", "), config.ListNodes(c.Nodes))
 	const fix = "set nodes[].name to the host name of the server, or remove the file"
 	if len(strangers) == len(surveys) {
 		return advice.Add(advice.Usage(fmt.Errorf("use the facts in %s: %s", dir, what)), fix)

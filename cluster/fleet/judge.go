@@ -86,7 +86,7 @@ func judgeBetween(ctx context.Context, f *Fleet, o AllOptions, p ui.Progress) (p
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	if err := o.Page.Write(f.site, m); err != nil { // also about hosts that are left out: they need the same ports
+	if err := o.Page.Write(ctx, f.site, m); err != nil { // also about hosts that are left out: they need the same ports
 		return preflight.Report{}, err
 	}
 	return hostcheck.JudgeBetween(ctx, f.site.Keeping(memberNames(f.Members)), m, o.Choice)

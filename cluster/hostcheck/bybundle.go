@@ -39,10 +39,8 @@ func ByBundle(ctx context.Context, o Options) (preflight.Report, error) {
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	if s.Config.SSH == nil {
-		if s, err = ApplyMeasured(s, site.MeasuredFile); err != nil {
-			return preflight.Report{}, err
-		}
+	if s, err = AsMeasured(ctx, s, false, site.MeasuredFile); err != nil {
+		return preflight.Report{}, err
 	}
 	s = s.With(site.Given{Medium: host.DevicesOf(o.Dir)})
 	store := registry.Store{Dir: site.StoreDir}

@@ -1,12 +1,14 @@
 package hostcheck
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
@@ -45,6 +47,15 @@ func SaveMeasured(s *site.Site, file string, m *netprobe.Matrix, p ui.Progress) 
 	}
 	p.Say("airgap install uses this result on this host")
 	return nil
+}
+
+// AsMeasured is ApplyMeasured, unless airgap install measures itself because it logs in to the other hosts. noSSH is
+// install's --no-ssh.
+func AsMeasured(ctx context.Context, s *site.Site, noSSH bool, file string) (*site.Site, error) {
+	if !noSSH && access.Used(ctx, s.Config) {
+		return s, nil
+	}
+	return ApplyMeasured(s, file)
 }
 
 // ApplyMeasured returns the site with the choice that was measured on the first host for this cluster. It changes

@@ -6,9 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight/netprobe"
 )
@@ -71,5 +76,35 @@ func TestMeasuredIsInstalled(t *testing.T) {
 	}
 	if _, err := ApplyMeasured(at("bank", "a"), file); err == nil {
 		t.Error("an empty choice is used")
+	}
+}
+
+// TestMeasuredWithoutSSH: a measurement without SSH is used where airgap install does not measure itself. A file of the
+// site decides that too, for the preflight of one host as for the installation.
+func TestMeasuredWithoutSSH(t *testing.T) {
+	dir := t.TempDir()
+	file, siteFile := filepath.Join(dir, "measured.json"), filepath.Join(dir, "ssh.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(`{"cluster": "bank", "encapsulation": "vxlan", "port": 4789, "why": ["8472 is closed"]}`), 0o600))
+	require.NoError(t, os.WriteFile(siteFile, []byte("ssh: {user: ops2}\n"), 0o600))
+	a := config.Node{Name: "a", Address: "10.0.0.1", Roles: []config.Role{config.ControlPlane}}
+	b := config.Node{Name: "b", Address: "10.0.0.2", Roles: []config.Role{config.Worker}}
+	for name, tc := range map[string]struct {
+		nodes     []config.Node
+		section   *remote.Config
+		file      string
+		noSSH     bool
+		wantsPort int
+	}{
+		"no section":                 {[]config.Node{a, b}, nil, "", false, 4789},
+		"section":                    {[]config.Node{a, b}, &remote.Config{User: "ops"}, "", false, 8472},
+		"section, --no-ssh":          {[]config.Node{a, b}, &remote.Config{User: "ops"}, "", true, 4789},
+		"file of the site":           {[]config.Node{a, b}, nil, siteFile, false, 8472},
+		"file of the site, --no-ssh": {[]config.Node{a, b}, nil, siteFile, true, 4789},
+		"one host":                   {[]config.Node{a}, &remote.Config{User: "ops"}, "", false, 4789},
+	} {
+		c := &config.Cluster{Name: "bank", Nodes: tc.nodes, SSH: tc.section, Network: cni.Config{Plugin: cni.Flannel, Encapsulation: cni.Auto, Port: 8472}}
+		s, err := AsMeasured(access.WithFile(t.Context(), tc.file), &site.Site{Config: c, Node: a}, tc.noSSH, file)
+		require.NoError(t, err, name)
+		assert.Equal(t, tc.wantsPort, s.Config.Network.Port, name)
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"airgap.dev/airgap/cluster/clusterlock"
 	"airgap.dev/airgap/cluster/dryrun"
 	"airgap.dev/airgap/cluster/fleet"
-	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/join"
@@ -161,10 +160,8 @@ func begin(ctx context.Context, o Options) (_ *installation, err error) {
 	if err := errors.Join(pki.RefuseDuringCARotation(s.Machine.Machine, "install"), RefuseUpgrade(ctx, s, o.Dir)); err != nil {
 		return nil, err
 	}
-	if o.NoSSH || !access.Used(ctx, s.Config) { // else install itself measures
-		if s, err = hostcheck.ApplyMeasured(s, site.MeasuredFile); err != nil {
-			return nil, err
-		}
+	if s, err = hostcheck.AsMeasured(ctx, s, o.NoSSH, site.MeasuredFile); err != nil {
+		return nil, err
 	}
 	return &installation{o, s, v, t.Keys}, nil
 }

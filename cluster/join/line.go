@@ -20,6 +20,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm"
 	"airgap.dev/airgap/kubeadm/jointoken"
@@ -186,7 +187,7 @@ func (j *Again) Write(w io.Writer) error {
 	if j == nil {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\nRun this again on %s, which have already joined. It needs no join token and applies only the changes of this bundle:\n\n  %s\n", strings.Join(j.Nodes, ", "), j.Line)
+	_, err := fmt.Fprintf(w, "\nRun this again on %s, which have already joined. It needs no join token and applies only the changes of this bundle:\n\n  %s\n", hostrange.Join(j.Nodes), j.Line)
 	return err
 }
 

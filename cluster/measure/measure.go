@@ -58,7 +58,7 @@ func Listen(ctx context.Context, o ListenOptions) (preflight.Report, error) {
 	if err != nil {
 		return preflight.Report{}, err
 	}
-	if err := o.Page.Write(s, m); err != nil {
+	if err := o.Page.Write(ctx, s, m); err != nil {
 		return preflight.Report{}, err
 	}
 	report, err := hostcheck.JudgeBetween(ctx, s, m, preflight.Choice{})

@@ -3,12 +3,14 @@ package measure
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"fmt"
 	"net"
 	"slices"
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/cluster/fleet/access"
 	"airgap.dev/airgap/cluster/hostcheck"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
@@ -59,11 +61,17 @@ func (f File) Check() error {
 	return cmp.Or(CheckLanguage(f.Language), site.CheckLater("--network-page", f.Path))
 }
 
-// Write writes the page with the results of the measurement. It writes nothing if the path is "".
-func (f File) Write(s *site.Site, m *netprobe.Matrix) error {
+// Write writes the page with the results of the measurement, and with the ports of SSH that a file of the site has
+// changed. It writes nothing if the path is "".
+func (f File) Write(ctx context.Context, s *site.Site, m *netprobe.Matrix) error {
 	if f.Path == "" {
 		return nil
 	}
+	reached, _, err := access.Apply(ctx, s.Config, s.Nodes)
+	if err != nil {
+		return err
+	}
+	s = s.Reaching(reached)
 	can, err := hostcheck.CanChoose(s)
 	if err != nil {
 		return err

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"flag"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/cluster/fleet/access"
+	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/preflight/netprobe"
@@ -135,5 +138,24 @@ func TestFlowsThroughJumpHosts(t *testing.T) {
 	}
 	if want := "cp1 outer TCP 22; inner.bank cp2, cp3, w1 TCP 22; outer inner.bank TCP 2200; cp1 w2 TCP 2222"; strings.Join(got, "; ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), want)
+	}
+}
+
+// TestPageWithSiteFile: the page has the ports of SSH that a file of the site has changed, also without airgap preflight
+// --all-hosts.
+func TestPageWithSiteFile(t *testing.T) {
+	dir := t.TempDir()
+	file, html := filepath.Join(dir, "ssh.yaml"), filepath.Join(dir, "page.html")
+	if err := os.WriteFile(file, []byte("ssh: {port: 2022}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := parse(t, twoNodes)
+	s := &site.Site{Config: c, Nodes: c.Nodes, Node: c.Nodes[0]}
+	m := &netprobe.Matrix{Tried: 2, Of: 2, Hosts: []netprobe.Host{{Name: "cp1", Address: netip.MustParseAddr("10.0.0.11")}, {Name: "w1", Address: netip.MustParseAddr("10.0.0.21")}}}
+	if err := (File{Path: html, Language: "en"}).Write(access.WithFile(t.Context(), file), s, m); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(html); err != nil || !strings.Contains(string(text), "TCP 2022") {
+		t.Errorf("%v: the page has no port 2022:\n%s", err, text)
 	}
 }

@@ -176,7 +176,7 @@ func (r *removal) look(ctx context.Context, name string) (*target, error) {
 		return nil, err
 	}
 	if notListed != nil && leaving.Gone() {
-		return nil, advice.Add(fmt.Errorf("remove %s: %w, and the cluster has none either", name, notListed), "use a node of airgap.yaml: %s", site.NodeList(r.site.Config))
+		return nil, advice.Add(fmt.Errorf("remove %s: %w, and the cluster has none either", name, notListed), "use a node of airgap.yaml: %s", config.ListNodes(r.site.Config.Nodes))
 	}
 	t := &target{node: listed, leaving: leaving, result: NodeResult{Node: name}}
 	if notListed != nil {

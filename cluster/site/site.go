@@ -215,16 +215,7 @@ func thisNode(c *config.Cluster, name string) (config.Node, error) {
 		}
 	}
 	return config.Node{}, advice.Add(errors.New("this host is none of the nodes in airgap.yaml: airgap.yaml has none of its addresses"),
-		"airgap.yaml has %s; give the name of this host with --node", NodeList(c))
-}
-
-// NodeList returns the nodes as text: NAME (ADDRESS), with commas between them.
-func NodeList(c *config.Cluster) string {
-	names := make([]string, len(c.Nodes))
-	for i, n := range c.Nodes {
-		names[i] = n.Name + " (" + n.Address + ")"
-	}
-	return strings.Join(names, ", ")
+		"airgap.yaml has %s; give the name of this host with --node", config.ListNodes(c.Nodes))
 }
 
 // RegistryAddr returns the address of the host's own registry if it serves one, or else of the first

@@ -124,6 +124,18 @@ func (r *rollout) change(ctx context.Context, g group, do func(context.Context, 
 		nodes[n.Name] = n
 	}
 	defer r.shareDebts(ctx)
+	if r.fleet == nil && len(nodes) > 1 {
+		var err error
+		if r.hand, err = r.newHandwork(g.nodes); err != nil {
+			return err
+		}
+		defer func() { r.hand.close(); r.hand = nil }()
+	}
+	return r.batch(ctx, g, nodes, do).Run(ctx)
+}
+
+// batch is the work on a group.
+func (r *rollout) batch(ctx context.Context, g group, nodes map[string]config.Node, do func(context.Context, config.Node) error) batches.Work {
 	return batches.Work{
 		Hosts: r.pace.ok(g), Alone: g.canary || !r.pace.proved(g), Max: r.pace.most(r.site.Config.Upgrade), Unavailable: r.unavailable, Patience: r.timeout, Say: r.p.Say,
 		May: func() error {
@@ -133,7 +145,7 @@ func (r *rollout) change(ctx context.Context, g group, do func(context.Context, 
 			return nil
 		},
 		Do: func(ctx context.Context, name string) error {
-			err := do(ctx, nodes[name])
+			err := r.hand.during(name, func() error { return do(ctx, nodes[name]) })
 			if err != nil {
 				return r.giveBack(ctx, nodes[name], err)
 			}
@@ -145,7 +157,7 @@ func (r *rollout) change(ctx context.Context, g group, do func(context.Context, 
 			}
 			return r.fail(name, err)
 		},
-	}.Run(ctx)
+	}
 }
 
 // inJournal reports whether the journal is enough to record that a group is done: it cannot record a part of one.

@@ -39,7 +39,7 @@ func (u *upgrade) prepareStep(others []config.Node) step.Step {
 // hostStep returns the step that upgrades another control-plane host.
 func (u *upgrade) hostStep(n config.Node) step.Step {
 	return step.Step{
-		Name: "upgrade-" + n.Name, Title: "Upgrade " + n.Name, May: u.may(n.Name),
+		Name: hostName + n.Name, Title: "Upgrade " + n.Name, May: u.may(n.Name),
 		Done: func(ctx context.Context) (bool, error) { return u.all(ctx, []config.Node{n}, u.finished) },
 		Run:  func(ctx context.Context) error { return u.upgradeHost(ctx, n, false) },
 	}

@@ -9,10 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	corev1 "k8s.io/api/core/v1"
 
 	"airgap.dev/airgap/cluster/fleet/choice"
-	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
@@ -71,30 +69,6 @@ packages:`).Nodes
 		}
 		assert.Equal(t, tc.works, strings.Join(works, " "), name)
 		assert.True(t, p.except["w3"], "%s: an absent worker does not prevent the end", name)
-	}
-}
-
-// TestPlanOfBatches: the dry run shows the batches, and the workers that are left out.
-func TestPlanOfBatches(t *testing.T) {
-	c := sitetest.ClusterFrom(t, withoutW1, "", "packages:", few)
-	u := &upgrade{rollout: rollout{site: &site.Site{Config: c, Node: c.Master()}, nodes: map[string]corev1.Node{}}}
-	for _, n := range c.Nodes {
-		u.nodes[n.Name] = corev1.Node{}
-	}
-	u.record.To.ID = strings.Repeat("0", 64)
-	for want, o := range map[string]Pace{
-		"one host after the other: cp1, w1, w2, w3, w4, w5, w6, w7\n":                    {},
-		"in this order, workers in batches: cp1, w1, w[2-4], w[5-7]\n":                   {Batch: "3"},
-		"in this order, workers in batches: cp1, w1, w[2-3], w[4-5], w7\nleft out: w6\n": {Batch: "2", Choice: choice.Choice{Except: []string{"w6"}}},
-		"in this order, workers in batches: cp1, w1, w[2-3]\n":                           {Batch: "2", Hosts: 3},
-		"in this order, workers in batches: cp1, w4, w[5-6]\nleft out: w[1-3,7]\n":       {Batch: "100%", Choice: choice.Choice{Limit: []string{"w[4-6]"}}},
-	} {
-		u.pace = pace{}
-		require.NoError(t, u.pace.set("upgrade", o, &ui.Terminal{}))
-		require.NoError(t, u.pace.choose(c.Nodes))
-		var text bytes.Buffer
-		require.NoError(t, u.plan().Write(&text))
-		assert.Contains(t, text.String(), want)
 	}
 }
 

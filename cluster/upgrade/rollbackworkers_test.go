@@ -22,7 +22,7 @@ func (w *world) beginBack(o Pace) (*rollback, []step.Step, bool) {
 	u, _ := w.begin(o)
 	r := &rollback{}
 	r.site, r.client, r.p, r.limits, r.journal, r.debts, r.doneWorkers, r.findings = u.site, u.client, u.p, u.limits, u.journal, u.debts, u.doneWorkers, u.findings
-	r.target, r.changing = target, w.change
+	r.target, r.changing, r.line = target, w.change, commandLine
 	r.record.From.ID, r.record.To.ID = target, "bundle-0"
 	require.NoError(w.t, r.pace.set("rollback", o, w.console()))
 	require.NoError(w.t, r.pace.choose(w.config.Nodes))

@@ -46,9 +46,12 @@ type rollout struct {
 
 	doneWorkers upgraderecord.Workers
 	debts       owed.File
-	// Tests without hosts replace runHost and compare.
+	// Tests without hosts replace runHost, compare and the command for other hosts.
 	changing  func(context.Context, config.Node) error
 	comparing func(ctx context.Context, hosts ...string) error
+	line      func(command string) (string, error)
+
+	hand *handwork // of the batch in work, without SSH
 }
 
 // limits are the timeouts for hosts, and the skipped rules of verify.

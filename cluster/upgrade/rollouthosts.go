@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"airgap.dev/airgap/cluster/fleet"
-	"airgap.dev/airgap/cluster/join"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
@@ -25,7 +24,11 @@ func (r *rollout) runHost(ctx context.Context, n config.Node) error {
 	if r.changing != nil {
 		return r.changing(ctx, n)
 	}
-	if r.fleet == nil {
+	switch {
+	case r.fleet == nil && r.hand != nil:
+		r.hand.drained(n.Name)
+		return r.await(ctx, []config.Node{n}, r.upgraded, 0)
+	case r.fleet == nil:
 		return r.byHand(ctx, []config.Node{n}, r.upgraded)
 	}
 	m := r.fleet.Member(n.Name)
@@ -70,31 +73,6 @@ func (r *rollout) members(nodes []config.Node) []*fleet.Member {
 		all = append(all, r.fleet.Member(n.Name))
 	}
 	return all
-}
-
-// byHand shows the command for hosts without SSH access, and waits until its result is visible.
-func (r *rollout) byHand(ctx context.Context, nodes []config.Node, done func(*corev1.Node) error, flags ...string) error {
-	command := "upgrade node"
-	if r.leftCluster(nodes[0]) {
-		command = "join"
-	}
-	line, err := join.CommandAt(r.site, command)
-	if err != nil {
-		return err
-	}
-	var names []string
-	for _, n := range nodes {
-		names = append(names, n.Name)
-	}
-	line = strings.Join(append([]string{line}, flags...), " ")
-	r.p.Say("on %s, with this bundle's airgap.rpm installed (rpm -U --oldpackage --replacepkgs airgap.rpm), run:\n  %s", strings.Join(names, ", "), line)
-	if command == "join" {
-		r.p.Say("It asks for a join token. Create one here in another terminal: airgap join --new-token --node %[1]s\n"+
-			"If %[1]s is lost: press Ctrl-C, then run airgap remove %[1]s --force, and airgap rollback again", nodes[0].Name)
-	}
-	r.p.Now("Wait for " + strings.Join(names, ", "))
-	defer r.p.Now("")
-	return r.await(ctx, nodes, done, 0)
 }
 
 // await waits until done returns nil for all these hosts, at most for this time; 0 means no limit.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -112,7 +111,9 @@ func DryRun(ctx context.Context, o Options) (Plan, error) {
 	if err := u.check(ctx); err != nil {
 		return Plan{}, err
 	}
-	return u.plan(), nil
+	p := u.plan()
+	p.perStep, err = earlierTimes(u.journal)
+	return p, err
 }
 
 // begin opens the bundles and takes the host's lock. The caller must close the result.
@@ -321,51 +322,4 @@ func (u *upgrade) run(ctx context.Context) (step.Result, error) {
 	u.shareDebts(ctx)
 	defer u.shareDebts(ctx)
 	return journal.Run(ctx, steps, u.p)
-}
-
-// Plan describes the changes of an upgrade in their order.
-type Plan struct {
-	upgraderecord.Record
-	order    []string // of the hosts and batches
-	out      []string // workers that are left out
-	rollback string
-	changed  string // changes that the dry run itself has made
-}
-
-func (p Plan) Write(w io.Writer) error {
-	how := "one host after the other"
-	if slices.ContainsFunc(p.order, hostrange.Has) {
-		how = "in this order, workers in batches"
-	}
-	fmt.Fprintf(w, "all checks pass; Kubernetes %s → %s, %s: %s\n", p.From.Kubernetes, p.To.Kubernetes, how, strings.Join(p.order, ", "))
-	if len(p.out) > 0 {
-		fmt.Fprintf(w, "left out: %s\n", hostrange.Join(p.out))
-	}
-	_, err := fmt.Fprintf(w, "%s\n%s\n", p.rollback, p.changed)
-	return err
-}
-
-func (u *upgrade) plan() Plan {
-	p := Plan{Record: u.record, rollback: u.rollbackNote(), changed: "nothing was changed"}
-	if u.fleet != nil { // each host is checked by its own airgap
-		p.changed += ", except that the other hosts now have this bundle's airgap.rpm"
-	}
-	var workers []config.Node
-	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
-		if n.Has(config.ControlPlane) {
-			p.order = append(p.order, n.Name)
-		} else {
-			workers = append(workers, n)
-		}
-	}
-	u.pace.unproved = map[bool]bool{false: true, true: true}
-	for _, g := range u.groups(workers, u.workers()) {
-		p.order = append(p.order, hostrange.Join(g.names()))
-	}
-	for _, n := range u.site.Config.Nodes {
-		if u.pace.out[n.Name] {
-			p.out = append(p.out, n.Name)
-		}
-	}
-	return p
 }

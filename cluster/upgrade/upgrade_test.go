@@ -1,7 +1,6 @@
 package upgrade
 
 import (
-	"bytes"
 	"crypto/ecdsa"
 	"errors"
 	"slices"
@@ -14,7 +13,6 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
-	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cluster/upgraderecord"
@@ -147,19 +145,6 @@ func TestCordonedBeforeTheUpgrade(t *testing.T) {
 		}
 		if got := strings.Join(u.record.Cordoned, " "); got != tc.want {
 			t.Errorf("changed %v: %s were cordoned, want %s", tc.changed, got, tc.want)
-		}
-	}
-}
-
-// TestRehearse: the plan mentions the airgap.rpm that the dry run has installed on the other hosts.
-func TestRehearse(t *testing.T) {
-	c := sitetest.ClusterFrom(t)
-	for f, says := range map[*fleet.Fleet]string{nil: "\nnothing was changed\n", {}: "\nnothing was changed, except that the other hosts now have this bundle's airgap.rpm\n"} {
-		var text bytes.Buffer
-		u := &upgrade{rollout: rollout{fleet: f, site: &site.Site{Config: c, Node: c.Master()}}}
-		u.record.To.ID = strings.Repeat("0", 64)
-		if err := u.plan().Write(&text); err != nil || !strings.HasSuffix(text.String(), says) {
-			t.Errorf("%v, %q", err, text.String())
 		}
 	}
 }

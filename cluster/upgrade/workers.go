@@ -90,7 +90,7 @@ func (u *upgrade) groupSteps(g group) []step.Step {
 // groupStep returns the step that upgrades a batch of workers.
 func (u *upgrade) groupStep(g group) step.Step {
 	return step.Step{
-		Name: "upgrade-" + label(g.names()), Title: "Upgrade " + g.title(), May: u.may(g.names()...),
+		Name: hostName + label(g.names()), Title: "Upgrade " + g.title(), May: u.may(g.names()...),
 		Done: func(ctx context.Context) (bool, error) {
 			standing := u.pace.standing(g.nodes)
 			done, err := u.all(ctx, standing, u.finished)

@@ -165,7 +165,7 @@ func (w *world) begin(o Pace) (*upgrade, []step.Step) {
 		record:  upgraderecord.Record{From: upgraderecord.BundleRef{ID: "bundle-1"}, To: upgraderecord.BundleRef{ID: target}, Changed: true},
 		journal: step.OpenJournal(filepath.Join(w.dir, "journal")), doneWorkers: upgraderecord.Workers{Dir: w.dir},
 		findings: upgraderecord.Attributed{Dir: w.dir}, debts: owed.File(filepath.Join(w.dir, "owed.json")),
-		changing: w.change, comparing: w.compare,
+		changing: w.change, comparing: w.compare, line: commandLine,
 	}}
 	require.NoError(w.t, u.pace.set("upgrade", o, w.console()))
 	require.NoError(w.t, u.pace.choose(w.config.Nodes))
@@ -213,3 +213,5 @@ func (w *world) owes() map[string]string {
 	}
 	return all
 }
+
+func commandLine(command string) (string, error) { return "airgap " + command, nil }

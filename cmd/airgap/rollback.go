@@ -25,7 +25,7 @@ uses the newest bundle. Nodes that were removed since then stay removed. If a
 control-plane host was added that the earlier bundle does not list, remove it first.
 
 With a section ssh in airgap.yaml, the command runs on the other hosts through SSH.
-Otherwise, or with --no-ssh, it shows the command for each host, and continues when they
+Otherwise, or with --no-ssh, it shows one command for each batch, and continues when they
 are done.
 
 Control-plane hosts come back one at a time, then the workers, in the batches of airgap

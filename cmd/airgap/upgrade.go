@@ -60,7 +60,7 @@ cluster may stay partly upgraded for days. Until the upgrade ends, airgap refuse
 upgrade and the rotation of a CA.
 
 With a section ssh in airgap.yaml, the command runs on the other hosts through SSH.
-Otherwise, or with --no-ssh, it shows the command for each host, and continues when they
+Otherwise, or with --no-ssh, it shows one command for each batch, and continues when they
 are done.
 
 At a terminal the command runs in a unit of systemd, and goes on when the login session

@@ -12,7 +12,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -25,6 +24,7 @@ import (
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/batches"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/media"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/settings"
@@ -70,10 +70,13 @@ type Cluster struct {
 	origins []origin // of Nodes
 }
 
+// maxFile is the maximum size of an airgap.yaml: 5,000 nodes with all their fields have 2 MiB.
+const maxFile = 16 << 20
+
 // Load reads and validates the file at path. Relative paths in it start at its
 // directory.
 func Load(path string) (*Cluster, []byte, error) {
-	data, err := os.ReadFile(path)
+	data, err := host.ReadInput(path, maxFile)
 	if err != nil {
 		return nil, nil, fmt.Errorf("read configuration: %w", err)
 	}

@@ -6,10 +6,13 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strings"
+	"unicode"
 
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/remote"
 )
 
@@ -132,6 +135,9 @@ func validateRack(rack string, p *field.Path) field.ErrorList {
 	if len(rack) > maxRack {
 		return field.ErrorList{field.TooLong(p, "", maxRack)}
 	}
+	if rack != strings.TrimSpace(rack) || strings.ContainsFunc(rack, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return field.ErrorList{field.Invalid(p, rack, "want printable text in one line, without spaces around it")}
+	}
 	return nil
 }
 
@@ -151,4 +157,19 @@ func (c *Cluster) validateAddresses(at *field.Path) field.ErrorList {
 		}
 	}
 	return all
+}
+
+// maxListed is the number of nodes that a message names with their addresses.
+const maxListed = 10
+
+// ListNodes names nodes in a message: NAME (ADDRESS), or only the names, as ranges, if there are many.
+func ListNodes(nodes []Node) string {
+	names, both := make([]string, len(nodes)), make([]string, len(nodes))
+	for i, n := range nodes {
+		names[i], both[i] = n.Name, n.Name+" ("+n.Address+")"
+	}
+	if len(nodes) > maxListed {
+		return hostrange.Join(names)
+	}
+	return strings.Join(both, ", ")
 }

@@ -83,6 +83,8 @@ func TestExpandProblems(t *testing.T) {
 		"no roles":            {"nodeDefaults:\n  roles: [worker]\n", "", []string{"airgap.yaml:16:5: nodes[1].roles", "Required", "nodeDefaults"}},
 		"roles of a group":    {"roles: [worker, gpu]", "roles: [gpu]", []string{"airgap.yaml:27:16: nodeGroups.gpu.roles", "worker too"}},
 		"unknown in a group":  {"rack: r8", "racks: r8", []string{"airgap.yaml:27:31: nodeGroups.gpu.racks: unknown field; known here: rack, roles, ssh", `did you mean "rack"?`}},
+		"rack with a tab":     {"rack: r8", "rack: \"r\\t8\"", []string{"airgap.yaml:27:37: nodeGroups.gpu.rack", "printable text in one line"}},
+		"rack in spaces":      {"rack: r8", "rack: ' r8'", []string{"airgap.yaml:27:37: nodeGroups.gpu.rack", "without spaces around it"}},
 		"rack of a group":     {"rack: r8", "rack: " + strings.Repeat("r", 64), []string{"airgap.yaml:27:37: nodeGroups.gpu.rack", "63"}},
 		"port of a group":     {"port: 22022", "port: 70000", []string{"airgap.yaml:27:", "nodeGroups.gpu.ssh.port"}},
 		"address of a group":  {"port: 22022", "address: 10.0.0.1", []string{"airgap.yaml:27:", "nodeGroups.gpu.ssh.address", "belongs to one server"}},

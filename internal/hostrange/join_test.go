@@ -18,6 +18,12 @@ func TestJoin(t *testing.T) {
 		"r1-n7 r2-n7 r2-n8":                   "r1-n7, r2-n[7-8]",
 		"n99999999999999999999 n1":            "n99999999999999999999, n1",
 		"10 11":                               "[10-11]",
+		"n1.bank n2.bank n3.shop":             "n[1-2].bank, n3.shop",
+		"db1-a.bank db2-a.bank db2-b.bank":    "db[1-2]-a.bank, db2-b.bank",
+		"n1.r7.bank n2.r7.bank a.r8.bank":     "n[1-2].r7.bank, a.r8.bank",
+		"10.0.0.9 10.0.0.10 10.0.0.11":        "10.0.0.9, 10.0.0.[10-11]",
+		"n1234567890 n1234567891 n12 n13":     "n1234567890, n1234567891, n[12-13]",
+		"a.b c.d .":                           "a.b, c.d, .",
 	} {
 		got := Join(strings.Fields(names))
 		if got != want {

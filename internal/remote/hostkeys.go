@@ -3,13 +3,14 @@ package remote
 import (
 	"errors"
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // HostKeys are fingerprints from a file of the site. A host that the file has must show one of its keys.
@@ -27,12 +28,15 @@ const wantedKeyLine = "want HOST SHA256:FINGERPRINT, or a line of ssh-keyscan (H
 
 var fingerprintForm = regexp.MustCompile(`^SHA256:[A-Za-z0-9+/]{43}$`)
 
-const maxKeyProblems = 20
+const (
+	maxKeyProblems = 20
+	maxHostKeys    = 16 << 20 // bytes of the file
+)
 
 // ReadHostKeys reads a file with a line for each key: HOST SHA256:…, or HOST TYPE KEY as ssh-keyscan prints it and
 // known_hosts has it. HOST is a node's name, its address, or [ADDRESS]:PORT.
 func ReadHostKeys(file string) (*HostKeys, error) {
-	text, err := os.ReadFile(file)
+	text, err := host.ReadInput(file, maxHostKeys)
 	if err != nil {
 		return nil, fmt.Errorf("read ssh.hostKeys: %w", err)
 	}

@@ -6,8 +6,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"airgap.dev/airgap/internal/remote/sshtest"
 )
@@ -89,5 +91,30 @@ func TestListedKindIsRemembered(t *testing.T) {
 	_, err := d.Dial(t.Context(), Host{Name: "node2", Address: "127.0.0.1", Port: s.Port(), User: "ops"}, "")
 	if _, is := errors.AsType[*HostKeyError](err); !is {
 		t.Errorf("the fingerprint of one configuration counts in another: %v", err)
+	}
+}
+
+// TestHostKeysAreBounded: a device without an end is an error, and a pipe without a writer does not stop the command.
+func TestHostKeysAreBounded(t *testing.T) {
+	if _, err := ReadHostKeys("/dev/zero"); err == nil || !strings.Contains(err.Error(), "/dev/zero has more than 16 MiB") {
+		t.Errorf("/dev/zero: %v", err)
+	}
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := unix.Mkfifo(fifo, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 2)
+	go func() {
+		_, err := ReadHostKeys(fifo)
+		done <- err
+		_, err = readCert(fifo)
+		done <- err
+	}()
+	for range 2 {
+		select {
+		case <-done:
+		case <-time.After(30 * time.Second):
+			t.Fatal("it waits for a writer")
+		}
 	}
 }

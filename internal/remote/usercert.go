@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ssh"
+	"golang.org/x/sys/unix"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -53,7 +54,7 @@ func (k *Keys) certificates(a *attempt, keys []string) (all userCerts) {
 // readCert reads a certificate with the rights of the file's owner.
 func readCert(file string) (cert *ssh.Certificate, err error) {
 	err = host.AsOwner(file, func() error {
-		f, err := os.Open(file)
+		f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NONBLOCK, 0) // no wait for the writer of a pipe
 		if err != nil {
 			return err
 		}

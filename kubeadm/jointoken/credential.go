@@ -114,6 +114,7 @@ func (j JoinMaterial) rest() *rest.Config {
 		QPS: 50, Burst: 50, // a host can read each node of a large cluster before it joins
 		TLSClientConfig: rest.TLSClientConfig{CAData: []byte(j.CA)},
 	}
+	config.Wrap(kube.CloseIdle)
 	config.Wrap(httpclient.Stay)
 	return config
 }

@@ -79,6 +79,7 @@ func Kubeconfig(path string) (*rest.Config, error) {
 	if config.Proxy == nil {
 		config.Proxy = Direct
 	}
+	config.Wrap(CloseIdle)
 	config.Wrap(httpclient.Stay)
 	return config, nil
 }

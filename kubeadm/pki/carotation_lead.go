@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/internal/await"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/phases"
@@ -263,15 +264,15 @@ func (p *rotationMember) turn(ctx context.Context, s hostRotation, controlPlanes
 		}
 		if !reported {
 			reported = true
-			p.Say("wait for %s to %s", strings.Join(waits, ", "), goalOf(next))
+			p.Say("wait for %s to %s", hostrange.Join(waits), goalOf(next))
 			if p.Others == nil {
 				p.Say("run on each of them: airgap certs rotate-ca --follow --only %s; it runs until the end of the rotation", p.Authority.Name)
 			}
 		}
-		return errors.New("waiting for " + strings.Join(waits, ", "))
+		return errors.New("waiting for " + hostrange.Join(waits))
 	})
 	if err != nil {
-		return stuck(fmt.Sprintf("%s: %s", strings.Join(names, ", "), goalOf(next)), err)
+		return stuck(fmt.Sprintf("%s: %s", hostrange.Join(names), goalOf(next)), err)
 	}
 	return nil
 }

@@ -85,7 +85,7 @@ func (c Choice) Why(n config.Node, nodes []config.Node) string {
 func named(flag string, values []string, nodes []config.Node) (map[string]bool, error) {
 	all := map[string]bool{}
 	for _, value := range values {
-		for _, item := range items(value) {
+		for _, item := range itemsOf(value, nodes) {
 			names, err := one(item, nodes)
 			if err != nil {
 				return nil, advice.Add(advice.Usage(fmt.Errorf("%s %s: %w", flag, cmp.Or(value, `""`), err)),
@@ -108,6 +108,15 @@ func absentIn(name string, nodes []config.Node) *config.Absent {
 		return nodes[i].Absent
 	}
 	return nil
+}
+
+// itemsOf splits a list, unless all of it is one rack: the name of a rack may have commas.
+func itemsOf(value string, nodes []config.Node) []string {
+	rack, is := strings.CutPrefix(strings.TrimSpace(value), rackPrefix)
+	if is && slices.ContainsFunc(nodes, func(n config.Node) bool { return n.Rack == rack }) {
+		return []string{value}
+	}
+	return items(value)
 }
 
 // items splits a list at the commas outside of brackets.

@@ -56,6 +56,16 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// TestRackNames: racks are any text, also with spaces, commas and brackets.
+func TestRackNames(t *testing.T) {
+	all := []config.Node{{Name: "n1", Rack: "hall 2, row 7"}, {Name: "n2", Rack: "r[1]"}, {Name: "n3", Rack: "hall 2"}}
+	for limit, want := range map[string]string{"rack:hall 2, row 7": "n1", "rack:r[1]": "n2", "rack:hall 2": "n3", "rack:hall 2,n2": "n[2-3]"} {
+		in, _, err := choice.Choice{Limit: []string{limit}}.Of(all)
+		require.NoError(t, err, limit)
+		assert.Equal(t, want, names(in))
+	}
+}
+
 // TestBadChoice: a mistake is a usage error that has the flag, the value and the expected form.
 func TestBadChoice(t *testing.T) {
 	for name, tc := range map[string]struct {

@@ -84,6 +84,9 @@ func Fleet(ctx context.Context, e *scenario.Env) error {
 			{Title: "it changes nothing the second time", Run: func() error { return f.again(ctx) }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, f.first()) }},
 			{Title: "a workload", Run: func() error { return e.Workload(ctx, f.first()) }},
+			{Title: "support bundles of all servers", Run: func() error { return f.supported(ctx) }},
+			{Title: "two workers are removed together", Run: func() error { return f.removesTwo(ctx) }},
+			{Title: "all servers are reset, the first one last", Run: func() error { return f.resets(ctx) }},
 		})
 	})
 }

@@ -8,7 +8,6 @@ package inventory
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -46,7 +45,7 @@ type Options struct {
 // Import reads the list of hosts, and adds its nodes to airgap.yaml if the options name one. Problems
 // of the files are a usage error (advice.IsUsage); then it writes nothing.
 func Import(o Options) (*Result, error) {
-	data, err := read(o.File)
+	data, err := host.ReadInput(o.File, maxSize)
 	if err != nil {
 		return nil, advice.Add(fmt.Errorf("read the list of hosts: %w", err), "name a CSV file or an inventory of Ansible")
 	}
@@ -62,22 +61,6 @@ func Import(o Options) (*Result, error) {
 		return result, nil
 	}
 	return result, result.add(o.Into)
-}
-
-// read returns the contents of a file of at most maxSize, which can be a pipe.
-func read(file string) ([]byte, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
-	if err = errors.Join(err, f.Close()); err != nil {
-		return nil, err
-	}
-	if len(data) > maxSize {
-		return nil, fmt.Errorf("%s has more than 1 MiB", file)
-	}
-	return data, nil
 }
 
 func formatOf(file string) Format {
@@ -200,7 +183,7 @@ func (r *Result) add(file string) error {
 	if err != nil {
 		return fmt.Errorf("read configuration: %w", err)
 	}
-	data, err := read(file)
+	data, err := host.ReadInput(file, maxSize)
 	if err != nil {
 		return fmt.Errorf("read configuration: %w", err)
 	}
