@@ -71,6 +71,9 @@ func (u Upgrade) kubeProxy(ctx context.Context) error {
 	if err := host.WriteFile(u.Machine.Path(leave.ProxyPendingFile), nil, 0o600); err != nil {
 		return err
 	}
+	if err := u.writeConfig(); err != nil {
+		return err
+	}
 	if err := node.Kubeadm(ctx, u.Machine.Machine, nil, nil, "init", "phase", "addon", kubeProxy, "--config", u.Machine.Path(leave.ConfigFile)); err != nil {
 		return err
 	}

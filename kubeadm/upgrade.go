@@ -126,17 +126,22 @@ func (u Upgrade) run(ctx context.Context) error {
 // and the kubelets' files and, on the last control-plane host, CoreDNS and kube-proxy.
 func (u Upgrade) runFirst(ctx context.Context) error {
 	m := u.Machine
-	text, err := InitDocuments(u.Config, u.Node, u.Facts)
-	if err != nil {
-		return err
-	}
-	if err := host.WriteFile(m.Path(leave.ConfigFile), text, 0o600); err != nil {
+	if err := u.writeConfig(); err != nil {
 		return err
 	}
 	if err := node.Kubeadm(ctx, m.Machine, nil, nil, "init", "phase", "upload-config", "all", "--config", m.Path(leave.ConfigFile)); err != nil {
 		return err
 	}
 	return u.apply(ctx)
+}
+
+// writeConfig writes the configuration for kubeadm init phase. A host that joined has none until it leads an upgrade.
+func (u Upgrade) writeConfig() error {
+	text, err := InitDocuments(u.Config, u.Node, u.Facts)
+	if err != nil {
+		return err
+	}
+	return host.WriteFile(u.Machine.Path(leave.ConfigFile), text, 0o600)
 }
 
 // apply runs kubeadm upgrade apply, and retries for APITimeout if only its Job was too slow.

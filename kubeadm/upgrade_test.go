@@ -201,7 +201,8 @@ func TestKubeletDoesNotComeBack(t *testing.T) {
 	}
 }
 
-// TestKubeProxy: the configuration is written once for each version of it.
+// TestKubeProxy: the configuration is written once for each version of it. Also a host that joined, and continues the
+// upgrade of a lost one, has the file that kubeadm reads.
 func TestKubeProxy(t *testing.T) {
 	f, m := newFake(t)
 	upgradeAPI(t, f, m)
@@ -210,6 +211,9 @@ func TestKubeProxy(t *testing.T) {
 	hosttest.MustBeDone(t, s.Done, false)
 	if err := s.Run(t.Context()); err != nil || f.Ran("kubeadm init phase addon kube-proxy --config "+leave.ConfigFile) != 1 {
 		t.Errorf("%v, ran %q", err, f.Calls)
+	}
+	if want, err := InitDocuments(u.Config, u.Node, u.Facts); err != nil || f.Get(leave.ConfigFile) != string(want) {
+		t.Errorf("%v, %s has %q", err, leave.ConfigFile, f.Get(leave.ConfigFile))
 	}
 	hosttest.MustBeDone(t, s.Done, true)
 	u.Config.Overrides.KubeProxy = map[string]any{"metricsBindAddress": "0.0.0.0:10249"}
