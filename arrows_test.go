@@ -17,7 +17,7 @@ const module = "airgap.dev/airgap"
 // import the shared packages; cmd/airgap may import everything.
 var allowed = map[string][]string{
 	"bundle": {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image",
-		"bundle/prefix", "bundle/workload", "bundle/operators", "bundle/blocktag", "bundle/alteration"},
+		"bundle/disk", "bundle/prefix", "bundle/workload", "bundle/operators", "bundle/blocktag", "bundle/alteration"},
 	"bundle/operators": {"bundle/workload"},
 	"bundle/plan": {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config",
 		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight", "preflight/facts"},
@@ -176,7 +176,7 @@ var allowed = map[string][]string{
 	"internal/media":       {"internal/ui"},
 }
 
-var shared = []string{"internal/advice", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/imagedigest", "internal/listen", "internal/nevra",
+var shared = []string{"internal/advice", "internal/altered", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/imagedigest", "internal/listen", "internal/loginfile", "internal/nevra",
 	"internal/nextboot", "internal/outlier", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"airgap.dev/airgap/bundle/disk"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -28,7 +29,7 @@ import (
 // Damaged chunks are skipped and reported together. written is the number of bytes in
 // parts that were missing or wrong.
 func (b *Bundle) Copy(ctx context.Context, to string, progress ui.Progress) (written int64, err error) {
-	c := &copier{from: b, to: to, writer: newEarlyWriter(b.chunks.size, false)}
+	c := &copier{from: b, to: to, writer: disk.NewEarlyWriter(b.chunks.size, false)}
 	if err := b.copy(ctx, c, progress); err != nil {
 		return c.written.Load(), fmt.Errorf("copy bundle %s to %s: %w", b.dir, to, err)
 	}
@@ -108,7 +109,7 @@ type copier struct {
 	from   *Bundle
 	to     string
 	parts  []copyPart
-	writer *earlyWriter
+	writer *disk.EarlyWriter
 
 	written atomic.Int64
 }
@@ -135,7 +136,7 @@ func (c *copier) openParts() error {
 			return err
 		}
 		c.parts[len(c.parts)-1].had = info.Size()
-		if err := reserve(f, p.Size); err != nil {
+		if err := disk.Reserve(f, p.Size); err != nil {
 			return fmt.Errorf("reserve %d bytes for %s: %w", p.Size, path, err)
 		}
 		if err := openToReaders(f); err != nil {
@@ -183,7 +184,7 @@ func (c *copier) copyChunk(buf []byte, k int64, part *openPart, from int64) erro
 		return err
 	}
 	c.written.Add(int64(len(buf)))
-	return c.writer.writeAt(to.file, buf, from)
+	return c.writer.WriteAt(to.file, buf, from)
 }
 
 // keepParts makes the parts durable and renames them to their final names.
@@ -274,7 +275,7 @@ func (c *copier) copyFile(name string) error {
 }
 
 func (c *copier) close() error {
-	c.writer.close()
+	c.writer.Close()
 	var errs []error
 	for _, p := range c.parts {
 		errs = append(errs, p.file.Close())

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"airgap.dev/airgap/bundle/disk"
 	"airgap.dev/airgap/bundle/fetch"
 	"airgap.dev/airgap/bundle/prefix"
 	"airgap.dev/airgap/internal/httpclient"
@@ -37,7 +38,7 @@ type filler struct {
 
 	prefixes *prefix.Log
 
-	target   *target
+	target   *disk.Parts
 	crcs     []uint32 // CRC-32C of each written piece, to compare at the read-back
 	tasks    map[string]ui.Task
 	buffers  sync.Pool
@@ -74,7 +75,7 @@ func (f *filler) fill(ctx context.Context, workers int, progress ui.Progress) (e
 	f.beginTasks(progress)
 	defer func() { f.endTasks(err) }()
 	group, groupCtx := errgroup.WithContext(ctx)
-	if f.target.inOrder {
+	if f.target.InOrder() {
 		workers = 1
 	}
 	group.SetLimit(workers)
@@ -220,7 +221,7 @@ func (f *filler) copy(ctx context.Context, i int, r io.Reader, task *shownTask, 
 		n := off + int64(len(p)) - e.Offset
 		if n <= kept {
 			f.kept.Add(int64(len(p)))
-		} else if err := f.target.writeAt(p, off); err != nil {
+		} else if err := f.target.WriteAt(p, off); err != nil {
 			return err
 		} else {
 			f.fetched.Add(int64(len(p)))
@@ -296,7 +297,7 @@ func (f *filler) writeTar() error {
 			continue
 		}
 		f.crcs[n] = crc32.Checksum(p.tar, castagnoli())
-		if err := f.target.writeAt(p.tar, p.offset); err != nil {
+		if err := f.target.WriteAt(p.tar, p.offset); err != nil {
 			return err
 		}
 	}
@@ -305,7 +306,7 @@ func (f *filler) writeTar() error {
 
 func (f *filler) sync(progress ui.Progress) error {
 	task := progress.Task("wait for the disk", f.layout.size, true)
-	err := f.target.sync()
+	err := f.target.Sync()
 	if err == nil {
 		task.Add(f.layout.size)
 	}

@@ -41,7 +41,7 @@ func (f *filler) readPart(ctx context.Context, i int, part *Part, task ui.Task) 
 	whole := sha256.New()
 	check := newPieceCheck(f, start)
 	part.Chunks = nil
-	err := readBlocks(ctx, f.target.files[i], part.Size, func(block []byte) error {
+	err := readBlocks(ctx, f.target.File(i), part.Size, func(block []byte) error {
 		var other sync.WaitGroup
 		other.Go(func() { whole.Write(block) })
 		defer other.Wait()

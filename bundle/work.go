@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"airgap.dev/airgap/bundle/disk"
 	"airgap.dev/airgap/bundle/prefix"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/altered"
@@ -29,7 +30,7 @@ type work struct {
 	mark    *os.File
 	// prefixes are in the mark, after the draft.
 	prefixes *prefix.Log
-	target   *target
+	target   *disk.Parts
 	noLocks  *host.NoLocksError // nil: the mark is locked
 }
 
@@ -44,7 +45,7 @@ func enter(dir string, draft *Index, stick []StickFile, o Options) (*work, error
 	}
 	complete, err := begin(stick, o)
 	if err == nil && !complete {
-		w.target, err = openTarget(dir, draft.Parts, o.PartSize)
+		w.target, err = disk.Open(dir, diskParts(draft.Parts), o.PartSize)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.leave())
@@ -144,7 +145,7 @@ func (w *work) writeMark() error {
 func (w *work) leave() error {
 	var errs []error
 	if w.target != nil {
-		errs = append(errs, w.target.close())
+		errs = append(errs, w.target.Close())
 	}
 	if w.mark != nil {
 		errs = append(errs, w.mark.Close())
@@ -227,4 +228,12 @@ func (b *Bundle) restore(stick []StickFile) error {
 		}
 	}
 	return nil
+}
+
+func diskParts(parts []Part) []disk.Part {
+	all := make([]disk.Part, len(parts))
+	for i, p := range parts {
+		all[i] = disk.Part{Name: p.Name, Size: p.Size}
+	}
+	return all
 }

@@ -60,9 +60,9 @@ func (c *Client) meaning(ctx context.Context, ref name.Reference, err error) str
 	host := ref.Context().RegistryStr()
 	switch {
 	case errors.As(err, &silent):
-		return fmt.Sprintf("%s%s: %v", host, c.throughProxy(host), silent)
+		return fmt.Sprintf("%s%s: %v", host, throughProxy(c.proxies, host), silent)
 	case errors.As(err, &page):
-		return fmt.Sprintf("%s: a proxy or login page answered, with %s instead of a manifest%s: %s", host, page, c.throughProxy(host), afterPage)
+		return fmt.Sprintf("%s: a proxy or login page answered, with %s instead of a manifest%s: %s", host, page, throughProxy(c.proxies, host), afterPage)
 	case errors.As(err, &answer):
 		return c.meaningOf(ctx, ref, answer.StatusCode, said(answer))
 	case errors.As(err, &status):
@@ -233,8 +233,8 @@ func (c *Client) unreachable(host string, err error) string {
 }
 
 // throughProxy names the proxy of a registry, for a message.
-func (c *Client) throughProxy(host string) string {
-	if via := c.proxyOf("https://" + host + "/"); via != "" {
+func throughProxy(proxies *httpclient.Proxies, host string) string {
+	if via := proxyOf(proxies, "https://"+host+"/"); via != "" {
 		return " through the proxy " + via
 	}
 	return ""

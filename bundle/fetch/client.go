@@ -112,12 +112,12 @@ func (s Sources) proxies() (*httpclient.Proxies, error) {
 }
 
 // proxyOf is the address of the proxy for a URL, for messages; "" for none.
-func (c *Client) proxyOf(at string) string {
+func proxyOf(proxies *httpclient.Proxies, at string) string {
 	u, err := url.Parse(at)
-	if err != nil || c.proxies == nil {
+	if err != nil || proxies == nil {
 		return ""
 	}
-	return c.proxies.For(u)
+	return proxies.For(u)
 }
 
 // Repository returns the mirror's repository for an upstream repository, else the same.
@@ -128,7 +128,7 @@ func (c *Client) Repository(upstream string) (name.Repository, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := c.refusePlain(upstream); err != nil {
+	if err := c.sources.refusePlain(upstream); err != nil {
 		return name.Repository{}, err
 	}
 	if _, rewritten := c.sources.rule(upstream); rewritten {

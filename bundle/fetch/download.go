@@ -40,7 +40,7 @@ type download struct {
 }
 
 func (c *Client) download(ctx context.Context, as *login, url string, part Extent, begins *silentError) (*download, error) {
-	d := &download{ctx: ctx, as: as, Patience: c.Patience, url: url, off: part.Offset, size: -1, want: part.Size, begins: begins, via: c.proxyOf(url)}
+	d := &download{ctx: ctx, as: as, Patience: c.Patience, url: url, off: part.Offset, size: -1, want: part.Size, begins: begins, via: proxyOf(c.proxies, url)}
 	if err := d.retry(ctx, d.connect); err != nil {
 		return nil, err
 	}

@@ -34,10 +34,6 @@ func (c *Client) Limit(perSecond int64) error {
 // limitedRead is the size of one read: a tenth of a second, but never so small that reading is all work.
 func limitedRead(perSecond int64) int { return int(min(max(perSecond/10, 2<<10), 1<<20)) }
 
-func (c *Client) limited(ctx context.Context, body io.ReadCloser) io.ReadCloser {
-	return &limitedBody{body, ctx, c.limit}
-}
-
 type limitedBody struct {
 	io.ReadCloser
 

@@ -43,12 +43,12 @@ func (s Sources) scheme(upstream string) string {
 
 // refusePlain refuses a mirror with plain HTTP for a repository of images: nothing shows whether the digest
 // of a tag was changed on the way, and registries send tokens.
-func (c *Client) refusePlain(upstream string) error {
-	i, found := c.sources.rule(upstream)
-	if !found || !c.sources.Rewrite[i].Plain {
+func (s Sources) refusePlain(upstream string) error {
+	i, found := s.rule(upstream)
+	if !found || !s.Rewrite[i].Plain {
 		return nil
 	}
-	rule := c.sources.Rewrite[i]
+	rule := s.Rewrite[i]
 	return advice.Add(fmt.Errorf("read from the mirror %s: its rule in sources.rewrite has plainHTTP, and registries are asked by https only", rule.To),
 		"give the mirror a certificate, or add a rule to sources.rewrite that maps %s to another registry", hostOf(upstream))
 }

@@ -48,7 +48,7 @@ func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.client.see(w.asked(r, response, err))
 	}
 	if err == nil && w.client.limit != nil {
-		response.Body = w.client.limited(r.Context(), response.Body)
+		response.Body = &limitedBody{response.Body, r.Context(), w.client.limit}
 	}
 	return response, err
 }

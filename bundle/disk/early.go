@@ -1,4 +1,5 @@
-package bundle
+// Package disk writes the parts of a bundle: to fast disks as they come, and to USB drives in order and early.
+package disk
 
 import (
 	"os"
@@ -32,11 +33,11 @@ const (
 	lastingAfter = 8
 )
 
-// earlyWriter writes, and starts the writeback of each complete stretch of early bytes.
+// EarlyWriter writes, and starts the writeback of each complete stretch of early bytes.
 // Without it, the disk would be idle while gigabytes collect in the page cache, and
 // fsync would wait for all of them. The kernel blocks the caller while the disk is
 // busy, so a separate goroutine makes this call and the fetching goroutines continue.
-type earlyWriter struct {
+type EarlyWriter struct {
 	// lasting makes the written bytes durable periodically. Without a journal, only fsync
 	// writes the new length of a file, so everything that was fetched would be lost if the
 	// USB drive is pulled out.
@@ -55,9 +56,9 @@ type stretch struct {
 	off  int64 // offset of its first byte
 }
 
-// newEarlyWriter is for files with a total of size bytes. Close it before the files.
-func newEarlyWriter(size int64, lasting bool) *earlyWriter {
-	w := &earlyWriter{
+// NewEarlyWriter is for files with a total of size bytes. Close it before the files.
+func NewEarlyWriter(size int64, lasting bool) *EarlyWriter {
+	w := &EarlyWriter{
 		lasting: lasting, stretches: make(chan stretch, size/early+1),
 		stop: make(chan struct{}), stopped: make(chan struct{}),
 	}
@@ -65,8 +66,8 @@ func newEarlyWriter(size int64, lasting bool) *earlyWriter {
 	return w
 }
 
-// writeAt writes p at off of the file.
-func (w *earlyWriter) writeAt(f *os.File, p []byte, off int64) error {
+// WriteAt writes p at off of the file.
+func (w *EarlyWriter) WriteAt(f *os.File, p []byte, off int64) error {
 	for len(p) > 0 {
 		n := min(int64(len(p)), early-off%early)
 		if err := writeAt(f, p[:n], off); err != nil {
@@ -87,7 +88,7 @@ func (w *earlyWriter) writeAt(f *os.File, p []byte, off int64) error {
 	return nil
 }
 
-func (w *earlyWriter) writeBack() {
+func (w *EarlyWriter) writeBack() {
 	defer close(w.stopped)
 	var before *os.File
 	for told := 1; ; told++ {
@@ -108,7 +109,7 @@ func (w *earlyWriter) writeBack() {
 	}
 }
 
-func (w *earlyWriter) fail(err error) {
+func (w *EarlyWriter) fail(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.err == nil {
@@ -117,14 +118,14 @@ func (w *earlyWriter) fail(err error) {
 }
 
 // failure returns the error of fsync, because fsync reports an error only once.
-func (w *earlyWriter) failure() error {
+func (w *EarlyWriter) failure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err
 }
 
-// close returns when no file is in use.
-func (w *earlyWriter) close() {
+// Close returns when no file is in use.
+func (w *EarlyWriter) Close() {
 	w.stopOnce.Do(func() { close(w.stop) })
 	<-w.stopped
 }

@@ -1,4 +1,4 @@
-package bundle
+package disk
 
 import (
 	"errors"
@@ -13,37 +13,50 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// target is the set of parts during the write.
-type target struct {
+// Parts is the stream of all parts during the write.
+type Parts struct {
 	files    []*os.File
 	partSize int64
 	inOrder  bool // a write far beyond the end of a part also writes all bytes before it
 	// early is only for these slow USB drives: on a fast disk, this work would take
 	// processor time from fetching.
-	early *earlyWriter
+	early *EarlyWriter
 }
 
-// openTarget opens or creates the parts. It reserves their space if the file system
+// Part is a file of the stream. All parts but the last have the same size, in bytes.
+type Part struct {
+	Name string
+	Size int64
+}
+
+// Open opens or creates the parts. It reserves their space if the file system
 // can, so that a full disk shows at once. It does not grow the files, because FAT would
 // write zeros over the whole length.
-func openTarget(dir string, parts []Part, partSize int64) (*target, error) {
-	t := &target{partSize: partSize}
+func Open(dir string, parts []Part, partSize int64) (*Parts, error) {
+	t := &Parts{partSize: partSize}
 	for _, p := range parts {
 		f, err := host.OpenToWrite(filepath.Join(dir, p.Name))
 		if err != nil {
-			return nil, errors.Join(err, t.close())
+			return nil, errors.Join(err, t.Close())
 		}
 		t.files = append(t.files, f)
-		if err := reserve(f, p.Size); err != nil {
-			return nil, errors.Join(fmt.Errorf("reserve %d bytes for %s: %w", p.Size, p.Name, err), t.close())
+		if err := Reserve(f, p.Size); err != nil {
+			return nil, errors.Join(fmt.Errorf("reserve %d bytes for %s: %w", p.Size, p.Name, err), t.Close())
 		}
 		t.inOrder = t.inOrder || !hasHoles(f, p.Size)
 	}
 	if t.inOrder {
-		t.early = newEarlyWriter(partSize*int64(len(parts)), true)
+		t.early = NewEarlyWriter(partSize*int64(len(parts)), true)
 	}
 	return t, nil
 }
+
+// InOrder reports whether the parts must be written from the start to the end: a write far beyond the end of a part also
+// writes all bytes before it.
+func (t *Parts) InOrder() bool { return t.inOrder }
+
+// File returns a part.
+func (t *Parts) File(i int) *os.File { return t.files[i] }
 
 // hasHoles reports whether the file system supports sparse files. FAT and exFAT do not,
 // and fill with zeros instead. The test makes a hole behind the end of the part.
@@ -51,7 +64,8 @@ func hasHoles(f *os.File, size int64) bool {
 	return unix.Fallocate(int(f.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, size, 4096) == nil
 }
 
-func reserve(f *os.File, size int64) error {
+// Reserve allocates the space of a file, if the file system can: a full disk shows at once. It cuts a longer file.
+func Reserve(f *os.File, size int64) error {
 	info, err := f.Stat()
 	if err != nil {
 		return err
@@ -68,17 +82,17 @@ func reserve(f *os.File, size int64) error {
 	return err
 }
 
-// writeAt writes at an offset of the stream; p must not span parts.
-func (t *target) writeAt(p []byte, off int64) error {
+// WriteAt writes at an offset of the stream; p must not span parts.
+func (t *Parts) WriteAt(p []byte, off int64) error {
 	f, within := t.files[off/t.partSize], off%t.partSize
 	if t.early != nil {
-		return t.early.writeAt(f, p, within)
+		return t.early.WriteAt(f, p, within)
 	}
 	return writeAt(f, p, within)
 }
 
 // ReadAt is io.ReaderAt over the stream.
-func (t *target) ReadAt(p []byte, off int64) (int, error) {
+func (t *Parts) ReadAt(p []byte, off int64) (int, error) {
 	read := 0
 	for read < len(p) {
 		i := int(off / t.partSize)
@@ -96,11 +110,11 @@ func (t *target) ReadAt(p []byte, off int64) (int, error) {
 	return read, nil
 }
 
-// sync makes the finished parts durable and drops them from the page cache, so that the
+// Sync makes the finished parts durable and drops them from the page cache, so that the
 // read-back reads from the disk.
-func (t *target) sync() error {
+func (t *Parts) Sync() error {
 	if t.early != nil {
-		t.early.close()
+		t.early.Close()
 		if err := t.early.failure(); err != nil {
 			return err
 		}
@@ -117,9 +131,10 @@ func (t *target) sync() error {
 	return group.Wait()
 }
 
-func (t *target) close() error {
+// Close closes the parts.
+func (t *Parts) Close() error {
 	if t.early != nil {
-		t.early.close()
+		t.early.Close()
 	}
 	var errs []error
 	for _, f := range t.files {
