@@ -130,7 +130,7 @@ var allowed = map[string][]string{
 	"internal/exitcode":         {},
 	"internal/config/inventory": {"internal/advice", "internal/config", "internal/host", "internal/hostrange", "internal/remote", "internal/ui", "internal/yamlfault"},
 	"internal/hostrange":        {},
-	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/hostrange", "internal/remote",
+	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/host", "internal/hostrange", "internal/remote",
 		"internal/settings", "internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry", "internal/batches"},
 	"internal/host":       {},
 	"internal/httpclient": {},
