@@ -18,6 +18,7 @@ const module = "airgap.dev/airgap"
 var allowed = map[string][]string{
 	"bundle": {"bundle/rpm", "bundle/chart", "bundle/fetch", "bundle/image",
 		"bundle/disk", "bundle/prefix", "bundle/workload", "bundle/operators", "bundle/blocktag", "bundle/alteration"},
+	"bundle/disk":      {},
 	"bundle/operators": {"bundle/workload"},
 	"bundle/plan": {"bundle", "bundle/fetch", "bundle/operators", "bundle/rpm", "bundle/workload", "cni", "gpu", "internal/config",
 		"kubeadm", "kubeadm/release", "kubeadm/runtime", "manifests", "preflight", "preflight/facts"},
@@ -145,7 +146,7 @@ var allowed = map[string][]string{
 	"internal/config/inventory": {"internal/advice", "internal/config", "internal/host", "internal/hostrange", "internal/remote", "internal/ui", "internal/yamlfault"},
 	"internal/hostrange":        {},
 	"internal/config": {"bundle", "bundle/fetch", "bundle/rpm", "cni", "gpu", "internal/advice", "internal/hostrange", "internal/remote", "internal/settings",
-		"internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry", "internal/batches", "internal/media"},
+		"internal/ui", "internal/yamlfault", "kubeadm", "kubeadm/backup", "kubeadm/runtime", "preflight", "registry", "internal/batches", "internal/media", "internal/host"},
 	"internal/host":        {},
 	"internal/imagedigest": {},
 	"internal/httpclient":  {"internal/advice"},
@@ -176,8 +177,9 @@ var allowed = map[string][]string{
 	"internal/media":       {"internal/ui"},
 }
 
-var shared = []string{"internal/advice", "internal/altered", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient", "internal/imagedigest", "internal/listen", "internal/loginfile", "internal/nevra",
-	"internal/nextboot", "internal/outlier", "internal/output", "internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
+var shared = []string{"internal/advice", "internal/altered", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient",
+	"internal/imagedigest", "internal/listen", "internal/loginfile", "internal/nevra", "internal/nextboot", "internal/outlier", "internal/output",
+	"internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 
 // orchestration is the layer between the commands and the packages that each know one thing.
 const orchestration = "cluster/"

@@ -22,7 +22,7 @@ func (r *rollout) byHand(ctx context.Context, nodes []config.Node, done func(*co
 	if r.leftCluster(nodes[0]) {
 		command = "join"
 	}
-	line, err := r.commandAt(command)
+	line, err := commandAt(r, command)
 	if err != nil {
 		return err
 	}
@@ -37,7 +37,7 @@ func (r *rollout) byHand(ctx context.Context, nodes []config.Node, done func(*co
 }
 
 // commandAt returns a command for other hosts with its arguments.
-func (r *rollout) commandAt(command string) (string, error) {
+func commandAt(r *rollout, command string) (string, error) {
 	if r.line != nil {
 		return r.line(command)
 	}
@@ -106,8 +106,8 @@ type handwork struct {
 }
 
 // newHandwork returns the work on a batch of workers.
-func (r *rollout) newHandwork(nodes []config.Node) (*handwork, error) {
-	line, err := r.commandAt("upgrade node")
+func newHandwork(r *rollout, nodes []config.Node) (*handwork, error) {
+	line, err := commandAt(r, "upgrade node")
 	if err != nil {
 		return nil, err
 	}

@@ -142,7 +142,7 @@ func (u *upgrade) checkCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := u.runVerify(ctx, v); err != nil {
+	if err := runVerify(ctx, v); err != nil {
 		return advice.Add(err, "fix the cluster before the upgrade, or leave out a rule with --skip")
 	}
 	return nil

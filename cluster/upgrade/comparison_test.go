@@ -186,7 +186,7 @@ func TestInTurn(t *testing.T) {
 		{[]string{"w2"}, []string{"cp3"}},
 		{nil, nil},
 	} {
-		if got, err := r.inTurn(t.Context(), tc.hosts); err != nil || !slices.Equal(got, tc.want) {
+		if got, err := inTurn(t.Context(), r, tc.hosts); err != nil || !slices.Equal(got, tc.want) {
 			t.Errorf("after %q: got %q, %v, want %q", tc.hosts, got, err, tc.want)
 		}
 	}

@@ -126,7 +126,7 @@ func (r *rollout) change(ctx context.Context, g group, do func(context.Context, 
 	defer r.shareDebts(ctx)
 	if r.fleet == nil && len(nodes) > 1 {
 		var err error
-		if r.hand, err = r.newHandwork(g.nodes); err != nil {
+		if r.hand, err = newHandwork(r, g.nodes); err != nil {
 			return err
 		}
 		defer func() { r.hand.close(); r.hand = nil }()

@@ -34,18 +34,18 @@ func (r *rollout) compare(ctx context.Context, hosts ...string) error {
 		return err
 	}
 	v.Skip = append([]string{"restarts"}, v.Skip...)
-	inTurn, err := r.inTurn(ctx, hosts)
+	turn, err := inTurn(ctx, r, hosts)
 	if err != nil {
 		return err
 	}
-	v.LeftOut = append(v.LeftOut, inTurn...)
+	v.LeftOut = append(v.LeftOut, turn...)
 	return comparison{hosts, r.findings, r.p.Say}.run(ctx, v, *before)
 }
 
 // inTurn returns the nodes that were cordoned since the upgrade began, without the hosts of this comparison: an interrupted
 // run drained them. Findings about them alone are not because of these hosts, and their own turn comes later. The end of the
 // upgrade has no hosts, and judges every node.
-func (r *rollout) inTurn(ctx context.Context, hosts []string) ([]string, error) {
+func inTurn(ctx context.Context, r *rollout, hosts []string) ([]string, error) {
 	if len(hosts) == 0 {
 		return nil, nil
 	}
@@ -88,7 +88,7 @@ func (r *rollout) verification(systemOnly bool) (verify.Options, error) {
 	return v, err
 }
 
-func (r *rollout) runVerify(ctx context.Context, v verify.Options) error {
+func runVerify(ctx context.Context, v verify.Options) error {
 	report, err := verify.Run(ctx, v)
 	if err != nil {
 		return err
