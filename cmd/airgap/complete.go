@@ -83,7 +83,7 @@ func flagValues() map[string]cobra.CompletionFunc {
 	}
 	for _, name := range []string{"update", "receipt-key", "part-size", "keep", "within", "watch-xid", "ca-hash", "port", "wait", "user", "peer", "from",
 		"timeout", "drain-timeout", "ingress", "node-port", "idle", "encrypt-to", "namespace", "registry", "since", "soak", "of", "prefix", "ignore", "group", "max-failures", "batch",
-		"max-unavailable", "until", "hosts", "size", "parity", "set", "url", "as", "require-keys"} {
+		"max-unavailable", "until", "hosts", "size", "parity", "set", "url", "as", "require-keys", "limit-rate"} {
 		all[name] = cobra.NoFileCompletions
 	}
 	return all

@@ -82,7 +82,7 @@ func UnixLines(text []byte) ([]byte, bool) {
 	return bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")), true
 }
 
-// LineEnds says what is wrong with the encoding of a text that has Unix line ends at its origin; "" if
+// LineEnds names the fault in the encoding of a text that has Unix line ends at its origin; "" if
 // nothing is.
 func LineEnds(text []byte) string {
 	switch {
