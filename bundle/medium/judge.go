@@ -82,7 +82,7 @@ func (m *Medium) judgeFeatures(s Server) (all []finding) {
 		case effect == readOnly:
 			all = append(all, finding{fmt.Sprintf("can mount %s only with mount -o ro", of), false})
 		case effect == uncleanOnly:
-			all = append(all, finding{fmt.Sprintf("cannot check %s with e2fsck, nor repair it: unmount it before you unplug it", of), false})
+			all = append(all, finding{fmt.Sprintf("cannot check %s with e2fsck, and cannot repair it: unmount it before you unplug it", of), false})
 		case sure:
 			all = append(all, finding{"cannot mount " + of, true})
 		default:

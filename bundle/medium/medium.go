@@ -15,7 +15,7 @@ import (
 	"airgap.dev/airgap/preflight/facts"
 )
 
-// Medium is the file system of a directory, with the data that decides who can read it.
+// Medium is the file system of a directory, with the data that decides which hosts can read it.
 type Medium struct {
 	Mount string // the mount point
 	Type  string // as mount(8) names it; of FUSE the type on the disk: "ntfs"
@@ -36,7 +36,7 @@ type Crypt struct {
 	KDF  string // "argon2id"; "" if only root can read it
 }
 
-// Read reads the medium of a directory, which may not exist yet.
+// Read reads the medium of a directory. The directory can be missing.
 func Read(ctx context.Context, dir string) (*Medium, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {

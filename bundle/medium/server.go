@@ -57,8 +57,8 @@ func (s Server) has(packages ...string) bool {
 	return s.Facts != nil && slices.ContainsFunc(packages, func(name string) bool { return s.Facts.Installed(name) != nil })
 }
 
-// level is the release of Linux whose XFS and ext4 the kernel has. sure is false if it is only the lowest
-// one possible: Red Hat brings file systems of newer kernels into minor releases.
+// level is a release of Linux: the kernel has the XFS and ext4 of this release. sure is false if it is only
+// the lowest possible one: minor releases of Red Hat contain file systems of newer kernels.
 func (s Server) level() (level [2]int, sure bool) {
 	r := s.release()
 	if s.Facts != nil && s.Facts.Kernel.Release != "" && !strings.HasPrefix(s.Facts.Kernel.Release, r.Kernel+".") { // Oracle's UEK, ELRepo

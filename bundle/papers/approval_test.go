@@ -30,7 +30,7 @@ func lock() bundle.Lock {
 	}
 }
 
-// TestHashes: each file that the lock fixes is there once, in the form of sha256sum.
+// TestHashes: the list has each file of the lock once, in the form of sha256sum.
 func TestHashes(t *testing.T) {
 	var text strings.Builder
 	require.NoError(t, papers.WriteHashes(&text, papers.Hashes(lock())))
@@ -44,7 +44,7 @@ func TestHashes(t *testing.T) {
 	assert.ElementsMatch(t, want, strings.Split(strings.TrimSpace(text.String()), "\n"))
 }
 
-// TestOrigins: the report says what is known about licences, and what is not.
+// TestOrigins: the report shows the known licences, and the hosts with unknown terms.
 func TestOrigins(t *testing.T) {
 	assert.Equal(t, []papers.Origin{
 		{Host: "dl.example:8443", Items: 2, Licences: []string{"MIT"}},

@@ -1,4 +1,4 @@
-// Package papers writes the documents about a bundle for the people who approve it: the
+// Package papers writes the documents about a bundle for the people that approve it: the
 // report, and the SBOM of a bundle or of airgap's programs.
 package papers
 

@@ -19,7 +19,7 @@ type Origin struct {
 	Unstated int      // items that state no licence
 }
 
-// terms has the terms of hosts, for the person who approves a bundle.
+// terms has the terms of hosts, for the approval of a bundle.
 func terms() map[string]string {
 	return map[string]string{
 		"developer.download.nvidia.com": "https://www.nvidia.com/en-us/drivers/nvidia-license/ (driver), https://docs.nvidia.com/cuda/eula/ (CUDA)",

@@ -29,7 +29,7 @@ type State struct {
 	Missing []bundle.Part `json:"-"`
 	// MissingFiles are the names of all files that no medium had yet: parts, and files next to them.
 	MissingFiles []string `json:"missing"`
-	Complete     bool     `json:"complete"` // all parts are there, and the files that a server needs
+	Complete     bool     `json:"complete"` // the directory has all parts, and the files that a server needs
 	Dir          string   `json:"dir"`      // of the complete bundle
 }
 
@@ -51,9 +51,9 @@ func required() []string {
 	return []string{bundle.ProgramName, "airgap.rpm", bundle.RPMKeyName, bundle.PublicKeyName}
 }
 
-// Collect copies to the directory to what the medium in from has of the bundle, and verifies it. It
-// keeps what is there, also a half of a part. When all parts are there, it writes the index, so that the
-// directory is a bundle.
+// Collect copies the files of the bundle from the medium in from to the directory to, and verifies them.
+// It keeps the files in the directory, also a half of a part. When the directory has all parts, Collect
+// writes the index, so that the directory is a bundle.
 func Collect(ctx context.Context, s *bundle.Signed, from, to string, progress ui.Progress) (*State, error) {
 	c := collector{Signed: s, from: from, to: to, state: &State{Name: s.Index.Name, Dir: to, Took: []string{}, Had: []string{}, MissingFiles: []string{}}}
 	if err := c.collect(ctx, progress); err != nil {

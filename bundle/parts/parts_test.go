@@ -17,7 +17,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// bankOf makes a bundle whose side files are those of a real one.
+// bankOf makes a bundle with the side files of a real bundle.
 func bankOf(t *testing.T) *bundletest.Fixture {
 	t.Helper()
 	f := bundletest.New(t)

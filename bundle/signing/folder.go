@@ -21,7 +21,7 @@ const (
 )
 
 // Folder exchanges inputs and signatures with another host: it writes NAME.input, and a
-// person brings NAME.sig. The same build asks for the same inputs, so a later run finds
+// person adds NAME.sig. The same build asks for the same inputs, so a later run finds
 // the signatures.
 type Folder struct {
 	Dir string
@@ -87,7 +87,7 @@ func (f *Folder) Missing() error {
 		"sign these files as %s says, put the .sig files next to them, and run the same command again", filepath.Join(f.Dir, listName))
 }
 
-// list is the text for the person who signs.
+// list is the text with the instructions for the signatures.
 func (f *Folder) list() []byte {
 	var b bytes.Buffer
 	b.WriteString("airgap waits for these signatures. Each .input file has a digest; do not hash it again.\nPut the .sig files into this directory, and run the same airgap command again.\n")

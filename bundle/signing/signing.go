@@ -1,5 +1,5 @@
 // Package signing gets signatures of keys that this host does not have: a program makes
-// them, such as a client of an HSM, or a person brings them from another host. Both sign a
+// them, such as a client of an HSM, or a person copies them from another host. Both sign a
 // digest. airgap verifies each signature before it uses it.
 package signing
 
@@ -20,7 +20,7 @@ import (
 // Method returns the signature of a request, or ErrPending if it comes later.
 type Method func(r Request) ([]byte, error)
 
-// ErrPending is the error for a signature that a person brings later.
+// ErrPending is the error for a signature that a person adds later.
 var ErrPending = errors.New("the signature is not there yet")
 
 // Request is one signature to make.
@@ -28,7 +28,7 @@ type Request struct {
 	Use         string // "bundle" or "rpm"
 	Algorithm   string // "ecdsa" or "rsa"
 	Fingerprint string // SHA-256 of the public key (DER) in hex
-	// Input is what the key signs, without further hashing: for ECDSA the SHA-256 digest, for
+	// The key signs Input without further hashing: for ECDSA the SHA-256 digest, for
 	// RSA the DigestInfo of PKCS #1 with the digest in it.
 	Input []byte
 }
@@ -39,7 +39,7 @@ func (r Request) Name() string {
 	return fmt.Sprintf("%s-%.16s-%.16s", r.Use, r.Fingerprint, hex.EncodeToString(sum[:]))
 }
 
-// Key is a crypto.Signer whose private key is not on this host.
+// Key is a crypto.Signer. Its private key is not on this host.
 type Key struct {
 	use, algorithm, fingerprint string
 	public                      crypto.PublicKey

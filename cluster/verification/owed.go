@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/verify/result"
 )
 
-// Probes are the probes of airgap verify, without what they ask.
+// Probes are the probes of airgap verify, without their Ask functions.
 func Probes() []verify.Probe { return []verify.Probe{RegistriesProbe(), OwedProbe()} }
 
 // OwedProbe is the probe without its record.
@@ -93,7 +93,7 @@ func (d *debts) findings(ctx context.Context, now time.Time) []result.Finding {
 	nodes := d.nodesAt(ctx, now)
 	for _, debt := range owed.Open(all, d.site, nodes) {
 		found = append(found, result.Finding{
-			Object: "Node " + debt.Node, Saw: "owed since " + debt.Since.Format(time.DateOnly) + ": " + debt.Why, Want: "what the last " + debt.Again() + " brought", Since: debt.Since,
+			Object: "Node " + debt.Node, Saw: "owed since " + debt.Since.Format(time.DateOnly) + ": " + debt.Why, Want: "the changes of the last " + debt.Again(), Since: debt.Since,
 			Fix: debt.Again() + " picks it up; if its host is gone: airgap remove " + debt.Node + " --force",
 		})
 	}
@@ -140,7 +140,7 @@ func isReady(nodes []corev1.Node, name string) bool {
 	return slices.ContainsFunc(nodes, func(n corev1.Node) bool { return n.Name == name && nodestate.NotReady(&n) == "" })
 }
 
-// overdue are the absent nodes whose date is past.
+// overdue returns the absent nodes with a date in the past.
 func overdue(s *site.Site, now time.Time) (all []config.Node) {
 	for _, n := range s.Config.AbsentNodes() {
 		if n.Absent.Past(now) {
@@ -150,7 +150,7 @@ func overdue(s *site.Site, now time.Time) (all []config.Node) {
 	return all
 }
 
-// mayBeDown returns the names of the absent nodes whose date is not past.
+// mayBeDown returns the names of the absent nodes with a date that is not past.
 func mayBeDown(s *site.Site, now time.Time) (names []string) {
 	for _, n := range s.Config.AbsentNodes() {
 		if !n.Absent.Past(now) {

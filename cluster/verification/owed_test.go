@@ -77,7 +77,7 @@ func TestOwedFindings(t *testing.T) {
 	assert.Empty(t, (&debts{}).findings(t.Context(), after), "the cluster of another host")
 }
 
-// TestOwedOnAnotherHost: what cp1 left out is known on cp2, and without an answer of the cluster nobody can tell.
+// TestOwedOnAnotherHost: cp2 knows the hosts that cp1 left out, and without an answer of the cluster it cannot tell.
 func TestOwedOnAnotherHost(t *testing.T) {
 	client, now := fake.NewClientset(), time.Date(2026, 11, 29, 12, 0, 0, 0, time.UTC)
 	cp1, cp2 := owed.File(filepath.Join(t.TempDir(), "owed.json")), owed.File(filepath.Join(t.TempDir(), "owed.json"))
