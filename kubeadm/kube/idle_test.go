@@ -14,6 +14,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/rest"
 
 	"airgap.dev/airgap/internal/host"
 )
@@ -59,4 +61,25 @@ func TestIdleConnections(t *testing.T) {
 	}
 	assert.NotZero(t, count())
 	assert.Eventually(t, func() bool { return count() == 0 }, idle+10*time.Second, 50*time.Millisecond, "idle connections stay open")
+}
+
+// TestTransportsAreWrapped: client-go finds the transport that sends the requests. Otherwise it cannot cancel a request
+// that is too slow, and writes "unable to cancel request" into the output of the command.
+func TestTransportsAreWrapped(t *testing.T) {
+	m := host.Machine{Host: host.Local{}, Root: t.TempDir()}
+	text := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n" +
+		"clusters: [{name: c, cluster: {server: https://10.0.0.1:6443}}]\n"
+	require.NoError(t, host.WriteFile(filepath.Join(m.Root, AdminConf), []byte(text), 0o600))
+	config, err := RESTConfig(m, AdminConf)
+	require.NoError(t, err)
+	next, err := rest.TransportFor(config)
+	require.NoError(t, err)
+	for {
+		if _, is := next.(*http.Transport); is {
+			return
+		}
+		wrapper, is := next.(utilnet.RoundTripperWrapper)
+		require.True(t, is, "%T hides its transport", next)
+		next = wrapper.WrappedRoundTripper()
+	}
 }

@@ -29,6 +29,9 @@ func awaitRoles(next http.RoundTripper) http.RoundTripper {
 	return &awaitingRoles{next: next, atMost: rolesRead}
 }
 
+// WrappedRoundTripper returns the next transport: client-go cancels requests and closes connections there.
+func (a *awaitingRoles) WrappedRoundTripper() http.RoundTripper { return a.next }
+
 // RoundTrip is http.RoundTripper. Its last answer is the API server's own.
 func (a *awaitingRoles) RoundTrip(r *http.Request) (*http.Response, error) {
 	began := time.Now()

@@ -181,7 +181,7 @@ func (f *fleet) secondOperator(ctx context.Context) error {
 			time.Sleep(5 * time.Second)
 			continue
 		}
-		return r.Want("remove by a second operator", 1, "@node1, airgap install changes this cluster since")
+		return r.Want("remove by a second operator", 1, "root@node1 runs airgap install since", "and renews its Lease")
 	}
 }
 
