@@ -223,7 +223,7 @@ func (f *filler) copy(ctx context.Context, i int, r io.Reader, task *shownTask, 
 			f.kept.Add(int64(len(p)))
 		} else if err := f.target.WriteAt(p, off); err != nil {
 			return err
-		} else {
+		} else if task.task != nil { // small entries are in the plan already
 			f.fetched.Add(int64(len(p)))
 		}
 		task.reach(n)
@@ -272,7 +272,8 @@ func (f *filler) pass(ctx context.Context, i int, hash hash.Hash, r io.Reader, u
 				return context.Cause(ctx)
 			}
 			p := buf[:min(fillBuffer, piece.size-done)]
-			if read, err := io.ReadFull(r, p); errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			read, err := io.ReadFull(r, p)
+			if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // a broken connection has an error that wraps them
 				return &contentError{fmt.Sprintf("ends after %d of %d bytes", before+done+int64(read), f.layout.entries[i].Size)}
 			} else if err != nil {
 				return err

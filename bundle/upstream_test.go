@@ -156,5 +156,5 @@ func must(t testing.TB, err error) {
 
 // hasten makes a client give up quickly, for tests of failures.
 func hasten(c *fetch.Client) {
-	c.Patience = fetch.Patience{Attempts: 3, Pause: time.Millisecond, Stall: 2 * time.Second}
+	c.Patience = fetch.Patience{Attempts: 3, Pause: time.Millisecond, Stall: 2 * time.Second, Answer: 2 * time.Second, Content: 2 * time.Second}
 }

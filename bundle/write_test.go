@@ -320,14 +320,14 @@ func TestServersThatMisbehave(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}, "EOF"},
 		{"other bytes", func(w http.ResponseWriter) { w.Write(make([]byte, 4<<20)) }, "longer than"},
-		{"too short", func(w http.ResponseWriter) { w.Write([]byte("short")) }, "EOF"},
+		{"too short", func(w http.ResponseWriter) { w.Write([]byte("short")) }, "ends after 5 of"},
 		{"always 500", func(w http.ResponseWriter) { w.WriteHeader(500) }, "500 Internal Server Error"},
 		{"gone", func(w http.ResponseWriter) { w.WriteHeader(404) }, "404 Not Found"},
 		{"stalls", func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "100000")
 			w.(http.Flusher).Flush()
 			<-u.stalled
-		}, "server stopped sending"},
+		}, "no answer within 2s"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

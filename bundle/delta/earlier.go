@@ -39,7 +39,7 @@ func (o Options) openEarlier(dir string) (*bundle.Bundle, error) {
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, bundle.ErrNoBundle):
 		return nil, advice.Add(fmt.Errorf("read --from: %w", err), "pass the directory of a complete bundle, with bundle.json and all parts")
 	case errors.Is(err, bundle.ErrDamaged):
-		return nil, advice.Add(fmt.Errorf("read --from: %w", err), "copy the earlier bundle again, or leave out --from to use upstream only")
+		return nil, advice.Replace(fmt.Errorf("read --from: %w", err), "copy the earlier bundle again, or leave out --from to use upstream only")
 	case err != nil:
 		return nil, fmt.Errorf("read --from: %w", t.Explain(err))
 	}
