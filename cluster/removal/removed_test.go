@@ -86,7 +86,7 @@ func TestResultText(t *testing.T) {
 		t.Errorf("without joined hosts: %q, %v", b.String(), err)
 	}
 	err := (&join.Again{Nodes: []string{"node2", "node3"}, Line: "airgap join X"}).Write(&b)
-	if err != nil || !strings.Contains(b.String(), "Run this again on node2, node3") || !strings.Contains(b.String(), "\n  airgap join X\n") {
+	if err != nil || !strings.Contains(b.String(), "Run this again on node[2-3]") || !strings.Contains(b.String(), "\n  airgap join X\n") {
 		t.Errorf("got %q, %v", b.String(), err)
 	}
 }
