@@ -38,7 +38,7 @@ func Redact(f *facts.Facts, as string) (*facts.Facts, error) {
 		Memory: f.Memory, HugePages: f.HugePages, Firmware: f.Firmware, Time: facts.Time{Now: f.Time.Now, Synchronized: f.Time.Synchronized, Zone: f.Time.Zone},
 		ProcMount: f.ProcMount, XFS: f.XFS, Agents: f.Agents, Iptables: f.Iptables, Sysctls: f.Sysctls, Tuned: f.Tuned, Security: f.Security, Umask: f.Umask,
 		USBBlocked: f.USBBlocked, Units: f.Units, Programs: f.Programs, Runtimes: f.Runtimes, Leftovers: f.Leftovers, PCI: f.PCI, Driver: f.Driver,
-		Xids: f.Xids, Runfile: f.Runfile, Tools: f.Tools, Frozen: f.Frozen,
+		Xids: f.Xids, Runfile: f.Runfile, Tools: f.Tools, Frozen: f.Frozen, Media: f.Media, DNFVariables: safeVariables(f.DNFVariables),
 	}
 	safe.Kernel.Cmdline = safeArguments(f.Kernel.Cmdline)
 	for _, s := range f.Swap {
@@ -82,6 +82,20 @@ func safeArguments(cmdline string) string {
 		name, _, _ := strings.Cut(arg, "=")
 		return !slices.Contains(known, name)
 	}), " ")
+}
+
+// safeVariables are the variables that a distribution sets for its own repositories. Others can name mirrors of the site.
+func safeVariables(of map[string]string) map[string]string {
+	var safe map[string]string
+	for _, name := range []string{"contentdir", "infra", "releasever", "rltype", "stream"} {
+		if value, is := of[name]; is {
+			if safe == nil {
+				safe = map[string]string{}
+			}
+			safe[name] = value
+		}
+	}
+	return safe
 }
 
 // identifying are names of the host, of other hosts, of its domains and of users.

@@ -82,7 +82,7 @@ func TestRedact(t *testing.T) {
 func TestRedactDecides(t *testing.T) {
 	kept := strings.Fields(`Schema Host Unknown Surveyed OS Kernel KernelOptions SecureBoot Modules Init Systemd Manager Cgroup CPUs CPULevel Memory HugePages Swap
 		Firmware Time Filesystems ProcMount XFS Links Agents Iptables Sysctls Tuned Security Umask USBBlocked Units Programs Runtimes Leftovers PCI Driver NVML
-		Xids Runfile Tools Frozen Packages OddPackages InstalledByAirgap Streams`)
+		Xids Runfile Tools Frozen Media DNFVariables Packages OddPackages InstalledByAirgap Streams`)
 	left := map[string]string{
 		"Identity": "identity", "Boot": "bootSwap", "Directories": "directories", "Multipath": "multipath", "BootMounts": "bootMounts", "Targets": "targets",
 		"DiskErrors": "diskErrors", "DHCP": "dhcp", "Static": "dhcp", "Routes": "routes", "Rules": "rules", "VRFs": "vrfs", "Listening": "listening",
@@ -135,4 +135,13 @@ func TestTakeRedacted(t *testing.T) {
 	all, err = Check(t.Context(), []string{from})
 	require.ErrorContains(t, err, "not enough for a bundle: "+from)
 	assert.Equal(t, []Missing{{Facts: []string{"packages"}, For: "the selection of packages", Reasons: []string{"the file has no packages"}, Required: true}}, all[0].Missing)
+}
+
+// TestRedactVariables: a variable of dnf that the site has defined can name its mirror.
+func TestRedactVariables(t *testing.T) {
+	f := recorded(t, "rocky9")
+	f.DNFVariables = map[string]string{"stream": "9-stream", "mirror": "yum.bank.example"}
+	r, err := Redact(f, "w1")
+	require.NoError(t, err)
+	assert.Equal(t, map[string]string{"stream": "9-stream"}, r.DNFVariables)
 }
