@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"text/template"
 
 	"github.com/spf13/cobra"
@@ -18,6 +17,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/bundle/signing"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/version"
 )
 
@@ -57,7 +57,7 @@ func Release(ctx context.Context, o ReleaseOptions) (*Released, error) {
 		return nil, fmt.Errorf("make release: %w", err)
 	}
 	if err = bundle.WriteSigned(o.Out, files, keys.Bundle); errors.Is(err, signing.ErrPending) {
-		err = errors.Join(keys.Pending(err), os.RemoveAll(o.Out)) // it was created in this run
+		err = errors.Join(keys.Pending(err), host.RemoveTree(o.Out)) // it was created in this run
 	}
 	if err != nil {
 		return nil, fmt.Errorf("make release: %w", err)

@@ -74,7 +74,7 @@ func TestBashOffers(t *testing.T) {
 	}
 	for typed, want := range map[string]string{
 		"inst":                   "install",
-		"install --require":      "--require-key",
+		"install --max-f":        "--max-failures",
 		"certs rotate":           "rotate-ca",
 		"docs --language k":      "ko",
 		"verify --only node-rep": "node-reports",
