@@ -158,9 +158,6 @@ func (f *filler) fetchFrom(ctx context.Context, i int, open origin, have prefix.
 	}
 	if other := (*contentError)(nil); errors.As(err, &other) {
 		_, _ = io.CopyN(io.Discard, start, beginningSize) // for PageIn
-		if httpclient.IsFresh(ctx) {
-			err = fmt.Errorf("%w, in two downloads: a proxy or a mirror on the way sends other bytes, or upstream replaced the file", err)
-		}
 	}
 	return fmt.Errorf("%w%s%s", err, f.otherSize(i, body), fetch.PageIn(start.bytes))
 }

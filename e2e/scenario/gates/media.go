@@ -94,7 +94,7 @@ func mediumTrials() []trial {
 			return ext4.on(ctx, s, 100, func(at string) (scenario.Result, error) { return s.buildTo(ctx, at) })
 		}, 1, []string{"no space", "available"}},
 		trial{"a stick that is read-only", func(ctx context.Context, s *stage) (scenario.Result, error) {
-			return ext4.on(ctx, s, 100, func(at string) (scenario.Result, error) {
+			return ext4.on(ctx, s, 700, func(at string) (scenario.Result, error) {
 				if err := run(ctx, "mount", "-o", "remount,ro", at); err != nil {
 					return scenario.Result{}, err
 				}

@@ -125,7 +125,7 @@ func refusals() []trial {
 				fmt.Fprint(w, "junk")
 			}
 			return isBlob(r)
-		}), 1, []string{"of image ", "4 bytes"}},
+		}), 1, []string{"image ", "4 bytes", "in two downloads: a proxy or a mirror on the way sends other bytes"}},
 	}
 }
 
