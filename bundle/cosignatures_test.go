@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -72,7 +73,7 @@ func TestAlteredCosignatures(t *testing.T) {
 		want int
 	}{
 		"right": {right, 2}, "empty": {nil, 1}, "garbage": {[]byte("-----BEGIN"), 1}, "half": {right[:len(right)-40], 1},
-		"a signature of another bundle": {foreign, 1}, "the same one twice": {append(right[:len(right):len(right)], right...), 2},
+		"a signature of another bundle": {foreign, 1}, "the same one twice": {append(slices.Clip(right), right...), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.NoError(t, os.WriteFile(path, tc.text, 0o600))

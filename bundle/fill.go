@@ -270,7 +270,7 @@ func (f *filler) pass(ctx context.Context, i int, hash hash.Hash, r io.Reader, u
 			}
 			p := buf[:min(fillBuffer, piece.size-done)]
 			read, err := io.ReadFull(r, p)
-			if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // a broken connection has an error that wraps them
+			if err == io.EOF || err == io.ErrUnexpectedEOF { // a broken connection has an error that wraps them
 				return &contentError{fmt.Sprintf("ends after %d of %d bytes", before+done+int64(read), f.layout.entries[i].Size)}
 			} else if err != nil {
 				return err

@@ -167,18 +167,18 @@ func TestPlainMirror(t *testing.T) {
 	sources := fetch.Sources{CA: u.ca, Rewrite: []fetch.Rewrite{
 		{From: "*", To: u.host()}, {From: "github.com/x/releases/runc.amd64", To: at + "/github.com/x/releases/runc.amd64", Plain: true},
 	}}
-	make := func() (*bundle.Plan, error) {
+	planned := func() (*bundle.Plan, error) {
 		c, err := fetch.NewClient(sources)
 		require.NoError(t, err)
 		hasten(c)
 		return bundle.NewPlan(background, c, r, ui.Discard())
 	}
-	p, err := make()
+	p, err := planned()
 	require.NoError(t, err)
 	dir := filepath.Join(t.TempDir(), "stick")
 	_, err = bundle.Write(background, p, dir, options(t), ui.Discard())
 	require.NoError(t, err)
 	sources.Rewrite[1].From, sources.Rewrite[1].To = "github.com", at+"/github.com"
-	_, err = make()
+	_, err = planned()
 	require.ErrorContains(t, err, "GET https://github.com/x/releases/sums: airgap reads this content only over https")
 }

@@ -29,6 +29,7 @@ const pieceSize = 1 << 10
 // Tag is the hash of a block.
 type Tag struct{ hi, lo uint64 }
 
+// NewKey returns a random key.
 func NewKey() *Key {
 	var random [8 * (pieceSize/8 + 2*Block/pieceSize)]byte
 	rand.Read(random[:]) // never fails

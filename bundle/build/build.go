@@ -69,10 +69,10 @@ func Plan(ctx context.Context, o Options) (*Proof, error) {
 		}
 	}
 	d, err := decide(ctx, o)
-	defer d.earlier.Close()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.earlier.Close())
 	}
+	defer d.earlier.Close()
 	return ProofOf(d.plan), o.strictly(d.plan)
 }
 
@@ -82,11 +82,11 @@ func Plan(ctx context.Context, o Options) (*Proof, error) {
 func Bundle(ctx context.Context, o Options) (*Result, error) {
 	o.writes = true
 	d, err := decide(ctx, o)
-	defer d.earlier.Close()
-	if err == nil {
-		err = o.strictly(d.plan)
-	}
 	if err != nil {
+		return nil, errors.Join(err, d.earlier.Close())
+	}
+	defer d.earlier.Close()
+	if err := o.strictly(d.plan); err != nil {
 		return nil, err
 	}
 	reportNotCarried(o.Progress, d.plan.Lock)

@@ -68,7 +68,7 @@ func TestAnyOrder(t *testing.T) {
 		state, err := Collect(t.Context(), signed(t, f, dir), dir, to, ui.Discard())
 		require.NoError(t, err)
 		assert.Equal(t, i == len(media)-1, state.Complete)
-		for _, name := range strings.Fields(missing[i]) {
+		for name := range strings.FieldsSeq(missing[i]) {
 			assert.Contains(t, state.MissingFiles, name)
 		}
 		_, err = os.Stat(filepath.Join(to, bundle.IndexName))

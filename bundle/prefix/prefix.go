@@ -109,7 +109,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 		n, err := r.disk.Read(p[:min(int64(len(p)), r.left)])
 		r.sum.Write(p[:n])
 		r.left -= int64(n)
-		if err != nil && (r.left > 0 || err != io.EOF) { //nolint:errorlint // a reader's own
+		if err != nil && (r.left > 0 || err != io.EOF) {
 			return n, &DiffersError{r.record}
 		}
 		return n, nil

@@ -192,7 +192,7 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 		if where.value == "" {
 			continue
 		}
-		if named++; !isURL(where.value) && !(where.child == "baseURL" && isFileURL(where.value)) {
+		if named++; !isURL(where.value) && (where.child != "baseURL" || !isFileURL(where.value)) {
 			all = append(all, field.Invalid(at.Child(where.child), where.value, "expected https://HOST/PATH, or for baseURL file:///DIRECTORY"))
 		}
 		if isRHUI(where.value) {

@@ -123,7 +123,8 @@ func (e *HeldError) Error() string {
 	return fmt.Sprintf("%s, and renews its Lease %s/%s", e.Holder.runs(), namespace, Name)
 }
 
-// OthersGoOn: the loss of the Lease ends no command on another host. The operator who has it now may follow that command.
+// OthersGoOn is true: the loss of the Lease ends no command on another host. The operator that has it now may follow that
+// command.
 func (e *HeldError) OthersGoOn() bool { return true }
 
 func (e *HeldError) next() string {

@@ -26,7 +26,7 @@ func ScratchIn(parent, name string) (dir string, remove func(), err error) {
 	}
 	held, err := claim(dir)
 	if _, noLocks := errors.AsType[*host.NoLocksError](err); noLocks { // RemoveAbandoned leaves such directories alone
-		return dir, func() { os.RemoveAll(dir) }, nil
+		return dir, func() { _ = os.RemoveAll(dir) }, nil
 	}
 	if err != nil {
 		return "", nil, errors.Join(fmt.Errorf("lock %s: %w", dir, err), os.RemoveAll(dir))

@@ -52,11 +52,12 @@ func handText(nodes []config.Node, line string) string {
 	if len(racks) == 1 {
 		return fmt.Sprintf("on %s, %s:\n  %s", hostrange.Join(namesOf(nodes)), how, line)
 	}
-	text := fmt.Sprintf("on each of %s, %s:\n  %s", ui.Count(len(nodes), "host"), how, line)
+	var text strings.Builder
+	fmt.Fprintf(&text, "on each of %s, %s:\n  %s", ui.Count(len(nodes), "host"), how, line)
 	for _, some := range racks {
-		text += fmt.Sprintf("\n  %s: %s", rackOf(some[0]), hostrange.Join(namesOf(some)))
+		fmt.Fprintf(&text, "\n  %s: %s", rackOf(some[0]), hostrange.Join(namesOf(some)))
 	}
-	return text
+	return text.String()
 }
 
 // byRack divides nodes by their rack. Only racks of airgap.yaml count: a list for each subnet helps nobody at the hosts.

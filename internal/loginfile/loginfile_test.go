@@ -27,7 +27,7 @@ func machine(t *testing.T) string {
 	return dir
 }
 
-func write(t *testing.T, path, text string) string {
+func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,6 @@ func write(t *testing.T, path, text string) string {
 	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 // auths is a login file with one user per key: the user is the name of the file's owner and the key.

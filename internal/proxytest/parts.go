@@ -131,7 +131,7 @@ func (f *flipped) Read(p []byte) (int, error) {
 		buf := make([]byte, 32<<10)
 		n, err := f.from.Read(buf)
 		f.kept = append(f.kept, buf[:n]...)
-		if f.err = err; err == io.EOF && len(f.kept) > 0 { //nolint:errorlint // a reader's own
+		if f.err = err; err == io.EOF && len(f.kept) > 0 {
 			f.kept[len(f.kept)-1] ^= 1
 		}
 	}

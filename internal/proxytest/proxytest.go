@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -197,9 +198,7 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 		f.raw(w, response)
 		return
 	}
-	for name, values := range response.Header {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
 	_, _ = io.Copy(w, f.body(response))
 }
