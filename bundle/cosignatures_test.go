@@ -54,7 +54,7 @@ func TestCosign(t *testing.T) {
 	assert.Len(t, bundle.SignersOf(signed.Files, all...), 3)
 }
 
-// TestAlteredCosignatures: a gate that changes the file takes signatures away, and no more. Signatures of
+// TestAlteredCosignatures: signatures in a file that a gate has changed count as missing. Signatures of
 // another bundle do not count.
 func TestAlteredCosignatures(t *testing.T) {
 	f, other := bundletest.New(t), bundletest.NewWith(t, "other", bundletest.StandardImages(t)[:1]...)

@@ -9,7 +9,7 @@ import (
 	"io"
 )
 
-// largestText is the size above which a file is not a text that somebody converted.
+// largestText is the largest size of a converted text in bytes. A larger file is no text.
 const largestText = 16 << 20
 
 // Cause names the change of the file in r, which does not have the SHA-256 want.

@@ -15,9 +15,7 @@ import (
 
 // TestISOImage follows the recipe of the walk-through. xorriso reads the image, too, so that no mount is needed.
 func TestISOImage(t *testing.T) {
-	if _, err := exec.LookPath("xorriso"); err != nil {
-		t.Skip("xorriso is not installed")
-	}
+	bundletest.Need(t, "xorriso")
 	f, image, out := bundletest.New(t), filepath.Join(t.TempDir(), "bank.iso"), filepath.Join(t.TempDir(), "out")
 	run := func(args ...string) {
 		text, err := exec.Command("xorriso", args...).CombinedOutput()

@@ -26,7 +26,7 @@ func (s Server) kernel() string {
 	return "Enterprise Linux " + s.release().Major()
 }
 
-// lacks says why the kernel has no module; "" if it has it, or if that is unknown. Without a survey, the
+// lacks returns the reason why the kernel cannot load a module; "" if it has it, or if that is unknown. Without a survey, the
 // modules of Red Hat's kernels count.
 func (s Server) lacks(module string) string {
 	if s.Facts == nil || len(s.Facts.Media.Modules) == 0 {

@@ -179,7 +179,7 @@ func checkWith(t *testing.T, tool string, args ...string) {
 }
 
 // TestMissingPieces: some pieces are lost. Their list is what pack --only reads, from the command line and from a file, and
-// the second trip completes the bundle. The pieces of the first trip are not there any more.
+// the second trip completes the bundle. The pieces of the first trip are removed before.
 func TestMissingPieces(t *testing.T) {
 	dir, out, to := stick(t, 75<<20), t.TempDir(), filepath.Join(t.TempDir(), "bank")
 	done := pack(t, PackOptions{Dir: dir, Out: out})

@@ -199,7 +199,7 @@ func (u *unpacker) missing() error {
 		"on the connected host, run airgap pack with the same --size, --ext and --parity and with --only %s; carry the result, and run airgap unpack again", only)
 }
 
-// Write reports what is there.
+// Write prints the complete files and the missing pieces.
 func (r Unpacked) Write(w io.Writer) error {
 	for _, p := range r.Problems {
 		fmt.Fprintf(w, "  unusable  %s: %s\n", p.File, p.Cause)

@@ -96,4 +96,4 @@ func LineEnds(text []byte) string {
 }
 
 // LineEndsHint is the next step for a text with such line ends.
-const LineEndsHint = `copy the file again in binary mode, or restore the line ends: sed -i 's/\r$//' FILE; ask who runs the gate not to convert text`
+const LineEndsHint = `copy the file again in binary mode, or restore the line ends: sed -i 's/\r$//' FILE; ask the operator of the gate not to convert text`

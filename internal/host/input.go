@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReadInput reads a file that the user names, of at most limit bytes. It can be a pipe. A pipe that nobody writes to is
+// ReadInput reads a file that the user names, of at most limit bytes. It can be a pipe. A pipe without a writer is
 // empty: the open of a pipe waits for a writer, and Ctrl-C does not end that wait.
 func ReadInput(path string, limit int64) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
