@@ -52,13 +52,13 @@ type working struct {
 // Run works on all hosts. It returns after the last of them has ended, with the first error of May, Failed or
 // Unavailable.
 func (w Work) Run(ctx context.Context) error {
-	r := &working{Work: w, waiting: slices.Clone(w.Hosts), busy: map[string]bool{}, ended: make(chan result), proved: !w.Alone}
+	r := &working{Work: w, waiting: slices.Clone(w.Hosts), busy: map[string]bool{}, ended: make(chan result, len(w.Hosts)), proved: !w.Alone}
 	var blocked time.Time // since when no worker can begin
 	for {
 		others := r.begin(ctx)
 		switch {
 		case len(r.busy) > 0:
-			r.end(<-r.ended)
+			r.endAll()
 			blocked = time.Time{}
 			continue
 		case r.stop != nil || len(r.waiting) == 0:
@@ -118,6 +118,15 @@ func (r *working) next(ctx context.Context) (int, []string) {
 		}
 	}
 	return -1, unavailable
+}
+
+// endAll waits for a worker that ends. It also takes the others that have ended: a failure among them must be known
+// before the next worker begins.
+func (r *working) endAll() {
+	r.end(<-r.ended)
+	for len(r.ended) > 0 {
+		r.end(<-r.ended)
+	}
 }
 
 func (r *working) end(one result) {
