@@ -85,7 +85,7 @@ func (e Existing) newPush(v *bundle.View, login authn.Authenticator, progress ui
 	if err != nil {
 		return nil, err
 	}
-	rt = withoutHead{rt}
+	rt = withoutHead{heedsPause{rt}}
 	logins := &loginfile.Logins{Warn: func(text string) { progress.Say("warning: %s", text) }}
 	auth := remote.WithAuthFromKeychain(logins)
 	if login != nil {

@@ -14,7 +14,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"sync"
 	"time"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 	"golang.org/x/time/rate"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/loginfile"
 )
@@ -89,7 +89,7 @@ func (s Sources) roots() (*x509.CertPool, error) {
 	if s.CA == "" {
 		return nil, nil
 	}
-	text, err := os.ReadFile(s.CA)
+	text, err := host.ReadInput(s.CA, host.MaxInput)
 	if err != nil {
 		return nil, fmt.Errorf("read sources.ca: %w", err)
 	}

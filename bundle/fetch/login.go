@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/httpclient"
 )
 
@@ -77,7 +78,7 @@ func (c *Client) login(l Login) (*login, error) {
 	}
 	switch {
 	case l.PasswordFile != "":
-		text, err := os.ReadFile(l.PasswordFile)
+		text, err := host.ReadInput(l.PasswordFile, host.MaxInput)
 		if err != nil {
 			return nil, err
 		}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
+
+	"airgap.dev/airgap/internal/httpclient"
 )
 
 // demand is the longest Retry-After in the answers to the requests of one attempt. Its key in a context gets it past
@@ -27,28 +27,15 @@ type heeds struct{ next http.RoundTripper }
 
 func (h heeds) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := h.next.RoundTrip(r)
-	if err != nil || response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
+	if err != nil {
 		return response, err
 	}
 	if d, is := r.Context().Value(demandKey{}).(*demand); is {
-		if pause := retryAfter(response.Header.Get("Retry-After"), time.Now()); int64(pause) > d.pause.Load() {
+		if pause := httpclient.RetryAfter(response, time.Now()); int64(pause) > d.pause.Load() {
 			d.pause.Store(int64(pause))
 		}
 	}
 	return response, nil
-}
-
-// retryAfter reads seconds or an HTTP date; 0 for anything else and for the past.
-func retryAfter(text string, now time.Time) time.Duration {
-	text = strings.TrimSpace(text)
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-		return time.Duration(min(max(n, 0), int64(longestTimeout/time.Second))) * time.Second
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0
-	}
-	return min(max(at.Sub(now), 0), longestTimeout)
 }
 
 // jitter lengthens a pause by up to a quarter, so that the workers do not return together.

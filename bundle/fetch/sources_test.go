@@ -1,11 +1,16 @@
 package fetch
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 func TestRewrite(t *testing.T) {
@@ -70,5 +75,16 @@ func TestSourcesValidate(t *testing.T) {
 	good := Sources{Proxy: "http://proxy:3128", Rewrite: []Rewrite{{From: "*", To: "127.0.0.1:5000"}, {From: "registry.k8s.io/x", To: "m.example/a/b"}, {From: "[fd00::1]:5000", To: "[fd00::2]/x"}}}
 	if got := good.Validate(field.NewPath("sources")); len(got) > 0 {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestHugeCA: a wrong file does not fill the memory.
+func TestHugeCA(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "ca.pem")
+	if err := errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, host.MaxInput+1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewClient(Sources{CA: name}); err == nil || !strings.Contains(err.Error(), "has more than 16 MiB") {
+		t.Error(err)
 	}
 }

@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // Ranges writes sorted piece numbers for people and for pack --only: 3,7-9.
@@ -47,7 +48,7 @@ func readSelection(only string) (selection, error) {
 	}
 	text := only
 	if strings.Trim(only, "0123456789abcdef:,- ") != "" || !strings.ContainsAny(only, "0123456789") {
-		data, err := os.ReadFile(only)
+		data, err := host.ReadInput(only, host.MaxInput)
 		if errors.Is(err, fs.ErrNotExist) {
 			return s, fmt.Errorf("--only %q: want piece numbers such as 3,7-9, or a file of airgap unpack --missing", only)
 		}

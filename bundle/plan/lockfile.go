@@ -34,7 +34,7 @@ func LockPath(config string) string {
 
 // readLock returns nil if there is no lock.
 func readLock(path string) (*savedLock, error) {
-	text, err := os.ReadFile(path)
+	text, err := host.ReadInput(path, bundle.MaxIndex)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

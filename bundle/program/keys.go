@@ -8,7 +8,6 @@ import (
 	"crypto/rsa"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -117,7 +116,7 @@ func (k *Keys) readRPMKey() error {
 		}
 		return host.IgnoreMissing(err)
 	}
-	text, err := os.ReadFile(k.options.RPM)
+	text, err := host.ReadInput(k.options.RPM, host.MaxInput)
 	if err != nil {
 		return fmt.Errorf("read RPM key: %w", err)
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"slices"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
 )
@@ -93,7 +93,7 @@ func existingFor(index *bundle.Index, o Options) (registry.Existing, error) {
 		return to, advice.Usagef("airgap push: no registry.existing in airgap.yaml; pass HOST/PROJECT")
 	}
 	if o.CA != "" {
-		text, err := os.ReadFile(o.CA)
+		text, err := host.ReadInput(o.CA, host.MaxInput)
 		if err != nil {
 			return to, fmt.Errorf("read the CA certificate of %s: %w", to.Address, err)
 		}

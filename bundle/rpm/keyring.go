@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
 	"airgap.dev/airgap/internal/enterprise"
+	"airgap.dev/airgap/internal/host"
 )
 
 const maxKeyFile = 1 << 20
@@ -176,7 +176,7 @@ func fetchKeyring(ctx context.Context, f Fetcher, names []string, os string) (Ke
 
 func fetchKey(ctx context.Context, f Fetcher, name string) ([]byte, error) {
 	if path, ok := keyFile(name); ok {
-		return os.ReadFile(path)
+		return host.ReadInput(path, maxKeyFile)
 	}
 	return fetchAll(ctx, f, name, maxKeyFile)
 }

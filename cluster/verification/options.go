@@ -4,7 +4,6 @@ package verification
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/kube"
@@ -219,7 +219,7 @@ func RegistriesAt(addresses []string, caFile string) ([]*registry.Client, error)
 
 // RegistryAt returns a client of the registry; caFile has its CA certificate.
 func RegistryAt(addr, caFile string) (*registry.Client, error) {
-	ca, err := os.ReadFile(caFile)
+	ca, err := host.ReadInput(caFile, host.MaxInput)
 	if err != nil {
 		return nil, advice.Add(fmt.Errorf("read the registry's authority: %w", err), "name its certificate with --ca; on the control-plane host it is %s", trust.PKI{Dir: site.PKIDir}.CAFile())
 	}

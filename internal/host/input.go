@@ -9,6 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// MaxInput is enough for keys, a bundle of CA certificates, a password or a list of pieces, in bytes.
+const MaxInput = 16 << 20
+
 // ReadInput reads a file that the user names, of at most limit bytes. It can be a pipe. A pipe without a writer is
 // empty: the open of a pipe waits for a writer, and Ctrl-C does not end that wait.
 func ReadInput(path string, limit int64) ([]byte, error) {
