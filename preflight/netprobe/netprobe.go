@@ -118,17 +118,34 @@ func (p *Plan) ByAddress(a netip.Addr) (int, bool) {
 
 // Peers are the hosts that host i tests: all others, unless there are more ordered pairs than
 // Plan.Pairs. Then each host tests the same number of hosts, spread over the racks, and these hosts
-// test it, too.
+// test it, too. Control-plane hosts always test each other.
 func (p *Plan) Peers(i int) []int {
-	n := len(p.Hosts)
-	if p.Pairs > 0 && n*(n-1) > p.Pairs {
-		return newPairing(p.Hosts, min(max(p.Pairs/n, minPeers), n-1)).others[i]
+	if m := p.pairing(); m != nil {
+		return m.others[i]
 	}
 	var peers []int
-	for offset := 1; offset < n; offset++ {
-		peers = append(peers, (i+offset)%n)
+	for offset := 1; offset < len(p.Hosts); offset++ {
+		peers = append(peers, (i+offset)%len(p.Hosts))
 	}
 	return peers
+}
+
+// PathPeers are the peers of host i to which it also measures the path: its loss, rate and latency. These are all peers,
+// unless each host tests only some of the others.
+func (p *Plan) PathPeers(i int) []int {
+	if m := p.pairing(); m != nil {
+		return m.paths(mostPaths)[i]
+	}
+	return p.Peers(i)
+}
+
+// pairing returns nil if every host tests all others.
+func (p *Plan) pairing() *pairing {
+	n := len(p.Hosts)
+	if p.Pairs == 0 || n*(n-1) <= p.Pairs {
+		return nil
+	}
+	return newPairing(p.Hosts, min(max(p.Pairs/n, minPeers), n-1))
 }
 
 // minPeers is the least number of peers for a useful result.

@@ -27,10 +27,11 @@ func pairOfRacks(a, b int) rackPair { return rackPair{min(a, b), max(a, b)} }
 // pairing says which hosts test each other, if not all do. All hosts compute the same one from the
 // plan.
 type pairing struct {
-	racks  []int   // of each host
-	in     [][]int // hosts of each rack
-	others [][]int // hosts that each host tests
-	tested map[rackPair]int
+	racks   []int   // of each host
+	control []bool  // whether each host is a control-plane host
+	in      [][]int // hosts of each rack
+	others  [][]int // hosts that each host tests
+	tested  map[rackPair]int
 }
 
 // newPairing lets each host test the same number of others, and these hosts test it, too: a ring of
@@ -59,7 +60,20 @@ func newPairing(hosts []Host, each int) *pairing {
 			}
 		}
 	}
+	m.joinControlPlane()
 	return m
+}
+
+// joinControlPlane lets each two control-plane hosts test each other: members of etcd need all of these paths.
+func (m *pairing) joinControlPlane() {
+	for i := range m.control {
+		for j := range i {
+			if m.control[i] && m.control[j] && !slices.Contains(m.others[i], j) {
+				m.others[i], m.others[j] = append(m.others[i], j), append(m.others[j], i)
+				m.tested[m.pair(i, j)]++
+			}
+		}
+	}
 }
 
 // sort numbers the racks in the order of the plan.
@@ -71,6 +85,7 @@ func (m *pairing) sort(hosts []Host) {
 			number = len(m.in)
 			numbers[h.rack()], m.in = number, append(m.in, nil)
 		}
+		m.control = append(m.control, h.ControlPlane)
 		m.racks, m.in[number] = append(m.racks, number), append(m.in[number], i)
 	}
 }
@@ -126,6 +141,40 @@ func (m *pairing) exchange(i, x, j, y int) {
 	m.tested[m.pair(j, y)]--
 	m.tested[m.pair(i, j)]++
 	m.tested[m.pair(x, y)]++
+}
+
+// mostPaths is the number of paths of a host if not all pairs of hosts are tested: a path takes most of the time and of
+// the packets of a pair. A host can have more, because every two racks have a path.
+const mostPaths = 8
+
+// paths returns the hosts to which each host measures the path, and back: first for each two racks and for each two
+// control-plane hosts, then others until every host has about most.
+func (m *pairing) paths(most int) [][]int {
+	chosen := make([][]int, len(m.others))
+	met := map[rackPair]bool{}
+	take := func(i, j int) {
+		if !slices.Contains(chosen[i], j) {
+			chosen[i], chosen[j] = append(chosen[i], j), append(chosen[j], i)
+			met[m.pair(i, j)] = true
+		}
+	}
+	for i, others := range m.others {
+		for _, j := range others {
+			if m.control[i] && m.control[j] || m.racks[i] != m.racks[j] && !met[m.pair(i, j)] {
+				take(i, j)
+			}
+		}
+	}
+	for _, sameRack := range []bool{false, true} {
+		for i, others := range m.others {
+			for _, j := range others {
+				if len(chosen[i]) < most && len(chosen[j]) < most && (m.racks[i] == m.racks[j]) == sameRack {
+					take(i, j)
+				}
+			}
+		}
+	}
+	return chosen
 }
 
 // Racks returns the number of pairs of racks, and how many of them have a tested pair of hosts.

@@ -78,6 +78,45 @@ func checkPeers(t *testing.T, hosts []Host) {
 	}
 }
 
+// TestPathPeers: a host measures paths to a few of its peers. Every two racks have a path, control-plane hosts have all
+// paths between them, and paths are symmetric.
+func TestPathPeers(t *testing.T) {
+	for name, hosts := range map[string][]Host{
+		"10 racks of 10":     inRacks(equalRacks(10, 10)...),
+		"25 racks of 4":      inRacks(equalRacks(25, 4)...),
+		"one rack":           inRacks(120),
+		"two racks":          inRacks(3, 97),
+		"300 hosts, 9 racks": inRacks(25, 35, 25, 35, 45, 50, 35, 49, 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, i := range []int{0, 2, len(hosts) / 2, len(hosts) - 1} {
+				hosts[i].ControlPlane = true
+			}
+			plan := Plan{Hosts: hosts, Pairs: DefaultPairs}
+			m, met, all := plan.pairing(), map[rackPair]bool{}, 0
+			for i, to := range m.paths(mostPaths) {
+				all += len(to)
+				for _, j := range to {
+					require.Contains(t, m.others[i], j)
+					require.Contains(t, m.paths(mostPaths)[j], i)
+					met[m.pair(i, j)] = true
+				}
+				for j, h := range hosts {
+					if i != j && hosts[i].ControlPlane && h.ControlPlane {
+						require.Contains(t, to, j)
+					}
+				}
+			}
+			assert.LessOrEqual(t, all, len(hosts)*(mostPaths+4))
+			for pair, tests := range m.tested {
+				assert.True(t, met[pair] || tests == 0 || pair[0] == pair[1], "no path between racks %v", pair)
+			}
+		})
+	}
+	few := Plan{Hosts: inRacks(3, 3), Pairs: DefaultPairs}
+	assert.Equal(t, few.Peers(1), few.PathPeers(1))
+}
+
 // TestMoreRacksThanTests: then every test is between other racks, and nothing takes long.
 func TestMoreRacksThanTests(t *testing.T) {
 	hosts := inRacks(equalRacks(3000, 1)...)

@@ -216,7 +216,7 @@ func (a *agent) tryAll(ctx context.Context) {
 	defer balancer.Wait()
 	parallel(peers, func(to int) { a.try(ctx, to) })
 	parallel(peers, func(to int) { a.tryAgain(ctx, to) })
-	parallel(peers, func(to int) { a.tryPaths(ctx, to) })
+	parallel(a.plan.PathPeers(a.plan.Self), func(to int) { a.tryPaths(ctx, to) })
 }
 
 // try runs all tests with one host in parallel.

@@ -13,7 +13,7 @@ import (
 // of a measurement between a hundred hosts.
 const manyPeers = 16
 
-func (p hostPlan) many() bool { return len(p.Peers(p.Self)) > manyPeers }
+func (p hostPlan) many() bool { return len(p.PathPeers(p.Self)) > manyPeers }
 
 // tryPaths measures the paths to peers after the tests of ports, so that the two do not disturb
 // each other.
