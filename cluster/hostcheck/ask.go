@@ -21,9 +21,9 @@ import (
 	"airgap.dev/airgap/preflight/podpath"
 )
 
-// ask gathers the facts that do not come from files of the host, for the chosen checks. If dry is nil, dnf runs
-// later.
-func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.Choice, f *facts.Facts, dry func(context.Context) error) facts.Asked {
+// ask gathers the facts that do not come from files of the host, for the chosen checks. transaction returns the result
+// of dnf.
+func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.Choice, f *facts.Facts, transaction func() facts.Outcome) facts.Asked {
 	cards := facts.GPUs(gpu.Look(f.PCI, f.Driver))
 	asked := facts.Asked{GPUs: &cards}
 	var waits sync.WaitGroup // these wait for answers, and need little of the host
@@ -48,12 +48,7 @@ func ask(ctx context.Context, s *site.Site, w *preflight.Want, choice preflight.
 	if choice.Judges("firewalld", w) || choice.Judges("nft-foreign", w) {
 		asked.ClosedPorts, _ = nodesteps.ClosedPorts(ctx, s) // an unreadable packet filter is an error of the fact packetRules
 	}
-	switch {
-	case dry == nil:
-		asked.Transaction.Skipped = "airgap join runs dnf after the registry is available"
-	case choice.Judges("packages", w):
-		asked.Transaction = facts.OutcomeOf(dry(ctx))
-	}
+	asked.Transaction = transaction()
 	waits.Wait()
 	return asked
 }

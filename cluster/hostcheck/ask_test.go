@@ -3,7 +3,9 @@ package hostcheck
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/cni"
@@ -32,10 +34,45 @@ func TestAsk(t *testing.T) {
 		if tc.dry != nil {
 			dry = func(context.Context) error { return tc.dry }
 		}
-		asked := ask(t.Context(), s, &preflight.Want{Roles: []preflight.Role{preflight.ControlPlane}}, tc.choice, f, dry)
+		want := &preflight.Want{Roles: []preflight.Role{preflight.ControlPlane}}
+		transaction, end := begin(t.Context(), want, tc.choice, dry)
+		asked := ask(t.Context(), s, want, tc.choice, f, transaction)
+		end()
 		if asked.Transaction != tc.want || asked.EtcdDiskOutcome.Done || asked.GPUs == nil || asked.GPUs.Unknown == "" {
 			t.Errorf("%s: %+v, GPUs %+v", tc.name, asked, asked.GPUs)
 		}
+	}
+}
+
+// TestBegin: dnf runs next to the reading of facts, but after the test of etcd's disk. The end stops it.
+func TestBegin(t *testing.T) {
+	for name, role := range map[string]preflight.Role{"worker": preflight.Worker, "control plane": preflight.ControlPlane} {
+		t.Run(name, func(t *testing.T) {
+			began := make(chan struct{})
+			dry := func(ctx context.Context) error {
+				close(began)
+				<-ctx.Done()
+				return ctx.Err()
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			transaction, end := begin(ctx, &preflight.Want{Roles: []preflight.Role{role}}, preflight.Choice{}, dry)
+			if role == preflight.Worker {
+				<-began
+				end()
+			} else {
+				select {
+				case <-began:
+					t.Error("dnf began before the test of etcd's disk")
+				case <-time.After(50 * time.Millisecond):
+				}
+				cancel()
+			}
+			if outcome := transaction(); !strings.Contains(outcome.Failed, context.Canceled.Error()) {
+				t.Errorf("%+v", outcome)
+			}
+			cancel()
+			end()
+		})
 	}
 }
 
@@ -52,7 +89,7 @@ func TestAskPodPath(t *testing.T) {
 		{preflight.Want{PodSubnet: "fd00::/48", ServiceSubnet: "fd01::/108", Managed: true}, only, ""},
 		{preflight.Want{PodSubnet: "fd00::/48"}, preflight.Choice{Only: []string{"swap"}}, ""},
 	} {
-		if asked := ask(t.Context(), s, &tc.want, tc.choice, f, nil); asked.PodPath.Outcome.Skipped != tc.said || asked.PodPath.Outcome.Done {
+		if asked := ask(t.Context(), s, &tc.want, tc.choice, f, func() facts.Outcome { return facts.Outcome{} }); asked.PodPath.Outcome.Skipped != tc.said || asked.PodPath.Outcome.Done {
 			t.Errorf("%+v: %+v", tc.want, asked.PodPath)
 		}
 	}
