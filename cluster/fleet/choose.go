@@ -83,6 +83,9 @@ func (f *Fleet) reserve(ctx context.Context, m *Member, kind passwords.Kind) (ne
 	}
 	c := m.credential(kind)
 	g := c.guess
+	if (g.origin == typed || g.origin == shared) && !f.asking {
+		return tryLater, nil
+	}
 	c.guess = guess{}
 	switch g.origin {
 	case ownLogin:
@@ -104,6 +107,9 @@ func (f *Fleet) chooseTyped(ctx context.Context, m *Member, kind passwords.Kind)
 	}
 	c, all := m.credential(kind), of(f.guesses.groups, m.account(kind))
 	if all.text != "" && all.password(m) == undecided && all.first != m {
+		if !f.asking {
+			return tryLater, nil
+		}
 		if err := all.agree(ctx, f.console, m.account(kind), f.Members); err != nil {
 			return giveUp, err
 		}
@@ -185,6 +191,9 @@ func (f *Fleet) ask(ctx context.Context, m *Member, kind passwords.Kind) (next, 
 	c := m.credential(kind)
 	if !f.console.Attended() || c.asked == maxAsked {
 		return giveUp, nil
+	}
+	if !f.asking {
+		return tryLater, nil
 	}
 	c.asked++
 	question := m.account(kind).title() + " on " + m.Node.Name

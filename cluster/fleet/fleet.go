@@ -46,6 +46,7 @@ type Fleet struct {
 
 	source    passwords.Source // of airgap.yaml; nil if it has none
 	guesses   *guesses
+	asking    bool // questions to the user are permitted now
 	lateAgain time.Duration
 }
 

@@ -245,6 +245,25 @@ func TestPasswordFile(t *testing.T) {
 	}
 }
 
+// TestPasswordFileBeforeQuestions: a question for one host does not stop hosts whose passwords are in the file.
+func TestPasswordFileBeforeQuestions(t *testing.T) {
+	tty := uitest.New(t)
+	b := bankOf(t, tty, "p2", "p3", "p4")
+	b.passwordFile(t, "node3 login p3\nnode4 login p4\n")
+	asked := make(chan []string, 1)
+	go func() {
+		tty.Await(t, "Password of ops on node2 (not shown): ")
+		asked <- b.tried()
+		tty.Press(t, "p2\n")
+	}()
+	if err := b.Connect(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-asked; !slices.Equal(got, []string{"", "p3", "p4"}) {
+		t.Errorf("at the question, the hosts had %q", got)
+	}
+}
+
 // TestPasswordFileForSudo: the file has a sudo password for one host, and the other one uses its login password.
 func TestPasswordFileForSudo(t *testing.T) {
 	b := bankOf(t, nil, "p2", "p3")

@@ -57,9 +57,22 @@ func (f *Fleet) answerAll(ctx context.Context, members []*Member) (try, waiting 
 	if err := seek(ctx, f, members); err != nil {
 		return nil, nil, err
 	}
+	if f.source != nil {
+		// A question stops the run until the user answers. Hosts with a password in the source do not wait for it.
+		if try, waiting, err = f.decide(ctx, members, false); err != nil || len(try) > 0 {
+			return try, waiting, err
+		}
+		members = waiting
+	}
 	if err := vouch(ctx, f.console, f.dialer.Known, members); err != nil {
 		return nil, nil, err
 	}
+	return f.decide(ctx, members, true)
+}
+
+// decide decides what each host does next. Without asking, hosts that need an answer of the user wait.
+func (f *Fleet) decide(ctx context.Context, members []*Member, asking bool) (try, waiting []*Member, err error) {
+	f.asking = asking
 	for len(try) == 0 && len(members) > 0 {
 		waiting = nil
 		for _, m := range members {
@@ -154,9 +167,15 @@ func refusesLogin(err error) bool {
 // answer finds the missing password, passphrase or confirmation of a host.
 func (f *Fleet) answer(ctx context.Context, m *Member) (next, error) {
 	if key, is := errors.AsType[*remote.HostKeyError](m.Err); is && key.Unknown() {
+		if !f.asking {
+			return tryLater, nil
+		}
 		return again(m.confirmed, nil)
 	}
 	if locked, is := errors.AsType[*remote.PassphraseError](m.Err); is {
+		if !f.asking && !f.dialer.Keys.Settled(locked.File) {
+			return tryLater, nil
+		}
 		return again(unlock(ctx, f.console, f.dialer.Keys, locked.File))
 	}
 	if kind, is := asksFor(m.Err); is {
