@@ -38,7 +38,7 @@ type stage struct {
 // errAbsent skips a trial for which this machine has no program or no file system.
 var errAbsent = errors.New("not on this machine")
 
-// Gates plays all trials and reports all failures together.
+// Gates plays all trials and reports all failures together. Then it installs a server from media that gates changed.
 func Gates(ctx context.Context, e *scenario.Env) error {
 	s := &stage{Env: e, good: filepath.Join(e.Work, "good", "bank")}
 	config, err := e.Config("airgap.yaml")
@@ -57,7 +57,10 @@ func Gates(ctx context.Context, e *scenario.Env) error {
 		}})
 	}
 	parts = append(parts, scenario.Part{Title: "results", Run: func() error { return errors.Join(failed...) }})
-	return e.InOrder(parts)
+	if err := e.InOrder(parts); err != nil {
+		return err
+	}
+	return visit(ctx, s)
 }
 
 type group struct {
