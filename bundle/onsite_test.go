@@ -2,6 +2,7 @@ package bundle_test
 
 import (
 	"context"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -25,7 +27,7 @@ import (
 
 // TestShapesOnSite writes a bundle of all accepted shapes, opens it, and lets
 // containerd's library pull each from airgap's registry. It also checks that airgap
-// push copies every blob.
+// push copies every blob, and that clients can copy each tag.
 func TestShapesOnSite(t *testing.T) {
 	shelves := map[string]*shelf{} // by repository
 	var order []string
@@ -49,6 +51,9 @@ func TestShapesOnSite(t *testing.T) {
 		must(t, err)
 		if top.Digest.String() != image.Digest {
 			t.Errorf("%s: the registry serves %s, want the locked %s", image.Name, top.Digest, image.Digest)
+		}
+		if is, err := site.copied(repository, "1"); err != nil || is != top.Digest && is.String() != image.Manifest().Digest {
+			t.Errorf("%s: clients copy %s: %v", image.Name, is, err)
 		}
 		runs, err := pullFrom(func(d ocispec.Descriptor) ([]byte, error) { return site.fetch(repository, d) }, top)
 		if err != nil {
@@ -94,7 +99,8 @@ func bundleOf(t *testing.T, shelves map[string]*shelf, repositories []string) *b
 	return v
 }
 
-// node sends requests to airgap's registry as containerd's resolver and fetcher do.
+// node sends requests to airgap's registry as containerd's resolver and fetcher do: with the upstream
+// host in "ns".
 type node struct{ registry http.Handler }
 
 func (n node) get(path, accept string) (*http.Response, []byte, error) {
@@ -111,11 +117,45 @@ func (n node) get(path, accept string) (*http.Response, []byte, error) {
 
 func (n node) resolve(repository, tag string) (ocispec.Descriptor, error) {
 	accept := strings.Join([]string{dockerManifest, dockerList, ociManifest, ociIndex, "*/*"}, ", ")
-	response, body, err := n.get("/v2/"+repository+"/manifests/"+tag, accept)
+	return n.described("/v2/"+strings.TrimPrefix(repository, "quay.io/")+"/manifests/"+tag+"?ns=quay.io", accept)
+}
+
+func (n node) described(path, accept string) (ocispec.Descriptor, error) {
+	response, body, err := n.get(path, accept)
 	if err != nil {
 		return ocispec.Descriptor{}, err
 	}
 	return ocispec.Descriptor{MediaType: response.Header.Get("Content-Type"), Digest: digest.FromBytes(body), Size: int64(len(body))}, nil
+}
+
+// copied reads everything that a client reads which copies an image by its tag. It returns the digest of
+// the tag for such clients.
+func (n node) copied(repository, tag string) (digest.Digest, error) {
+	top, err := n.described("/v2/"+repository+"/manifests/"+tag, "*/*")
+	if err != nil {
+		return "", err
+	}
+	for left := []ocispec.Descriptor{top}; len(left) > 0; left = left[1:] {
+		content, err := n.fetch(repository, left[0])
+		if err != nil {
+			return "", err
+		}
+		var below struct {
+			Config            *ocispec.Descriptor
+			Layers, Manifests []ocispec.Descriptor
+		}
+		if !images.IsManifestType(left[0].MediaType) && !images.IsIndexType(left[0].MediaType) {
+			continue
+		}
+		if err := json.Unmarshal(content, &below); err != nil {
+			return "", err
+		}
+		left = slices.Concat(left, below.Layers, below.Manifests)
+		if below.Config != nil {
+			left = append(left, *below.Config)
+		}
+	}
+	return top.Digest, nil
 }
 
 func (n node) fetch(repository string, d ocispec.Descriptor) ([]byte, error) {

@@ -23,7 +23,8 @@ type catalog struct {
 type repository struct {
 	tags      map[string]digest.Digest
 	manifests map[digest.Digest]bool
-	layers    map[digest.Digest]bool // layers and configurations
+	layers    map[digest.Digest]bool          // layers and configurations
+	runs      map[digest.Digest]digest.Digest // by the digest of an index: the manifest that runtimes run
 }
 
 // newCatalog reads the locks of the bundles, newest first. view contains the files of the bundles. A
@@ -78,13 +79,19 @@ func (c *catalog) addImage(image bundle.Image) error {
 	if !r.manifests[target] {
 		return fmt.Errorf("image %s: its list of blobs does not contain its manifest %s", image.Name, target)
 	}
+	if runs := digest.Digest(image.Manifest().Digest); runs != target {
+		r.runs[target] = runs
+	}
 	return nil
 }
 
 func (c *catalog) repository(name string) *repository {
 	r, ok := c.repositories[name]
 	if !ok {
-		r = &repository{tags: map[string]digest.Digest{}, manifests: map[digest.Digest]bool{}, layers: map[digest.Digest]bool{}}
+		r = &repository{
+			tags: map[string]digest.Digest{}, manifests: map[digest.Digest]bool{}, layers: map[digest.Digest]bool{},
+			runs: map[digest.Digest]digest.Digest{},
+		}
 		c.repositories[name] = r
 	}
 	return r

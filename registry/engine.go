@@ -30,6 +30,9 @@ func newEngine(ctx context.Context, s storage) http.Handler {
 		},
 		Catalog: configuration.Catalog{MaxEntries: 1000},
 	}
+	if s.sparse {
+		c.Validation.Manifests.Indexes.Platforms = "none"
+	}
 	c.HTTP.RelativeURLs = true // a relative URL works with any name of this host
 	return handlers.NewApp(ctx, c)
 }

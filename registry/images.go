@@ -20,6 +20,7 @@ import (
 // which the engine does not support.
 type images struct {
 	catalog    *catalog
+	copies     *copies
 	engine     http.Handler
 	referrers  *referrers
 	pushes     *pushes
@@ -28,7 +29,7 @@ type images struct {
 
 func newImages(ctx context.Context, c *catalog, s storage, p *pushes, registries []string) (images, error) {
 	n, err := s.namespace(ctx)
-	return images{catalog: c, engine: newEngine(ctx, s), referrers: newReferrers(n), pushes: p, registries: registries}, err
+	return images{catalog: c, copies: &copies{catalog: c}, engine: newEngine(ctx, s), referrers: newReferrers(n), pushes: p, registries: registries}, err
 }
 
 // ServeHTTP maps the requested name to a repository of this registry, and dispatches the request.
@@ -38,10 +39,14 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		i.serveUnnamed(w, r)
 		return
 	}
-	path.name = RepositoryName(i.upstream(r), path.name)
+	upstream := i.upstream(r)
+	path.name = RepositoryName(upstream, path.name)
 	if _, err := reference.Named(path.name); err != nil {
 		writeError(w, http.StatusBadRequest, "NAME_INVALID", fmt.Sprintf("%q: %v", path.name, err))
 		return
+	}
+	if upstream == "" && path.kind == "manifests" && reads(r) {
+		path = i.copies.path(path)
 	}
 	r = withPath(r, path)
 	user, ok := i.pushes.authorize(w, r, path)
@@ -51,6 +56,8 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		i.referrers.serve(w, r, path)
 	case path.kind == "blobs" && reads(r):
 		i.serveBlob(w, r, path)
+	case path.kind == "manifests" && reads(r) && i.copies.leftOut(path):
+		writeError(w, http.StatusNotFound, "MANIFEST_UNKNOWN", leftOutText(path))
 	case path.kind == "manifests" && reads(r):
 		i.engine.ServeHTTP(w, withAccept(r))
 	case reads(r):

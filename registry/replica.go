@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/distribution/distribution/v3"
+	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -159,8 +160,11 @@ type copier struct {
 	free func() (int64, error)
 }
 
+// errNoManifest is the error for a manifest that the other registry does not have.
+var errNoManifest = errors.New("the other registry does not have it")
+
 // copyManifest copies the content that the manifest refers to, and then the manifest. The engine
-// checks every blob against its digest.
+// checks every blob against its digest. An index may lack manifests, as it was pushed.
 func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
 	if exists, err := c.manifests.Exists(ctx, d); err != nil || exists {
 		return err
@@ -176,12 +180,14 @@ func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
 	if described.Digest != d {
 		return fmt.Errorf("manifest %s arrived with digest %s", d, described.Digest)
 	}
+	index := types.MediaType(mediaType).IsIndex()
 	for _, needed := range m.References() {
 		copyReference := c.copyBlob
 		if isManifest(needed.MediaType) {
 			copyReference = c.copyManifest
 		}
-		if err := copyReference(ctx, needed.Digest); err != nil {
+		err := copyReference(ctx, needed.Digest)
+		if leftOut := index && errors.Is(err, errNoManifest); err != nil && !leftOut {
 			return err
 		}
 	}
@@ -212,7 +218,8 @@ func (c copier) copyBlob(ctx context.Context, d digest.Digest) error {
 	return nil
 }
 
-// manifest returns the media type and the content of a manifest, at most maxManifest bytes.
+// manifest returns the media type and the content of a manifest, at most maxManifest bytes. If the
+// registry does not have it, the error is errNoManifest.
 func (c *Client) manifest(ctx context.Context, repository string, d digest.Digest) (string, []byte, error) {
 	path := v2Path{repository, "manifests", d.String()}.String()
 	resp, err := c.do(ctx, http.MethodGet, path, strings.Join(manifestTypes(), ", "))
@@ -220,6 +227,9 @@ func (c *Client) manifest(ctx context.Context, repository string, d digest.Diges
 		return "", nil, err
 	}
 	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusNotFound {
+		return "", nil, fmt.Errorf("get manifest %s of %s: %w", d, repository, errNoManifest)
+	}
 	if err := checkStatus(resp, http.StatusOK); err != nil {
 		return "", nil, fmt.Errorf("get manifest %s of %s: %w", d, repository, err)
 	}

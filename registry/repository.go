@@ -60,30 +60,46 @@ func (r *openedRepository) set(ctx context.Context, to string, d digest.Digest) 
 }
 
 // blobsBelow returns the manifest and all blobs that it needs, each once. Without this, the work would
-// double with each level of indexes that list each other twice.
+// double with each level of indexes that list each other twice. An index may lack manifests.
 func (r *openedRepository) blobsBelow(ctx context.Context, d digest.Digest) ([]digest.Digest, error) {
-	all, seen := []digest.Digest{d}, map[digest.Digest]bool{d: true}
-	read := map[digest.Digest]bool{}
+	var all []digest.Digest
+	seen := map[digest.Digest]bool{}
+	add := func(d digest.Digest) (first bool) {
+		if first = !seen[d]; first {
+			seen[d] = true
+			all = append(all, d)
+		}
+		return first
+	}
+	tried := map[digest.Digest]bool{}
 	for manifests := []digest.Digest{d}; len(manifests) > 0; manifests = manifests[1:] {
-		if read[manifests[0]] {
+		if tried[manifests[0]] {
 			continue
 		}
-		read[manifests[0]] = true
+		tried[manifests[0]] = true
 		m, err := r.manifests.Get(ctx, manifests[0])
+		if manifests[0] != d && unknownManifest(err) {
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
+		add(manifests[0])
 		for _, needed := range m.References() {
 			if isManifest(needed.MediaType) {
 				manifests = append(manifests, needed.Digest)
-			}
-			if !seen[needed.Digest] {
-				seen[needed.Digest] = true
-				all = append(all, needed.Digest)
+			} else {
+				add(needed.Digest)
 			}
 		}
 	}
 	return all, nil
+}
+
+// unknownManifest reports whether the repository does not have a manifest.
+func unknownManifest(err error) bool {
+	var unknown distribution.ErrManifestUnknownRevision
+	return errors.As(err, &unknown)
 }
 
 func isManifest(mediaType string) bool {

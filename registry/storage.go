@@ -17,6 +17,7 @@ type storage struct {
 	storagedriver.StorageDriver
 
 	writable bool
+	sparse   bool        // an index may be pushed without the manifests of some platforms
 	pushed   string      // directory of pushed images
 	files    *host.Owned // the same, for reading
 	reserved reserved    // repositories without pushed images
@@ -32,7 +33,7 @@ func newStorage(c *catalog, pushed string, imported []string) (storage, error) {
 		return storage{StorageDriver: bundles, reserved: names}, err
 	}
 	f, err := openFiles(pushed)
-	return storage{StorageDriver: layered{pushable{f, names}, bundles}, writable: true, pushed: pushed, files: f.root, reserved: names}, err
+	return storage{StorageDriver: layered{pushable{f, names}, bundles}, writable: true, sparse: true, pushed: pushed, files: f.root, reserved: names}, err
 }
 
 // file returns the file of the engine's path in the directory of pushed images.

@@ -207,10 +207,10 @@ func imagesStep(s *site.Site) (step.Step, error) {
 	if err != nil {
 		return step.Step{}, err
 	}
-	digests := map[string]string{}
+	digests := map[string][]string{}
 	for _, i := range s.Index.Lock.Images {
 		if slices.Contains(names, i.Name) {
-			digests[i.Name] = i.Digest
+			digests[i.Name] = slices.Compact([]string{i.Digest, i.Manifest().Digest})
 		}
 	}
 	return runtime.ImagesStep(s.Machine.Machine, digests), nil

@@ -6,6 +6,7 @@ import (
 	"airgap.dev/airgap/e2e/scenario/attack"
 	"airgap.dev/airgap/e2e/scenario/badinput"
 	"airgap.dev/airgap/e2e/scenario/certs"
+	"airgap.dev/airgap/e2e/scenario/clients"
 	"airgap.dev/airgap/e2e/scenario/emulated"
 	"airgap.dev/airgap/e2e/scenario/faults"
 	"airgap.dev/airgap/e2e/scenario/fleet"
@@ -22,6 +23,8 @@ func All() []scenario.Scenario {
 		{Name: "journey", Title: "bundle, two servers without a route out, cluster, verify", Run: scenario.Journey, Needs: nil},
 		{Name: "badinput", Title: "every wrong input gives a clear error and changes nothing", Run: badinput.BadInput, Needs: []scenario.Need{scenario.NeedUpstream}},
 		{Name: "gates", Title: "proxies, gates and media between upstream and the servers: sixty trials, each survived or with the guilty one named", Run: gates.Gates, Needs: []scenario.Need{scenario.NeedUpstream}},
+		{Name: "clients", Title: "crane, oras, regctl, skopeo, podman, Docker and ctr pull from the registry, copy out of it and push to it", Run: clients.Clients, Needs: []scenario.Need{scenario.NeedUpstream}},
+		{Name: "conformance", Title: "the distribution specification's tests on pushed repositories and on a bundle's, and on registry:3", Run: clients.Conformance, Needs: []scenario.Need{scenario.NeedUpstream}},
 		{Name: "ctrl-c", Title: "Ctrl-C in every step; the same command continues", Run: badinput.CtrlC, Needs: nil},
 		{Name: "onetrip", Title: "a frozen server with 600 packages gets only the missing ones, from its own dnf", Run: scenario.OneTrip, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway}},
 		{Name: "reset", Title: "after reset, a host is the same as before install, byte for byte", Run: scenario.Reset, Needs: []scenario.Need{scenario.NeedUpstream, scenario.NeedThrowaway}},

@@ -8,11 +8,13 @@ import (
 	"airgap.dev/airgap/internal/host/hosttest"
 )
 
-// TestImagesStep checks that all images exist with the digests of the bundle, and that an image with
-// another digest is an error.
+// TestImagesStep checks that all images exist with a digest of the bundle, that of the index or of the
+// platform's manifest, and that an image with another digest is an error.
 func TestImagesStep(t *testing.T) {
 	const etcd, pause = "registry.k8s.io/etcd:3.6.8-0", "registry.k8s.io/pause:3.10.2"
 	digests := map[string]string{etcd: "sha256:e7cd", pause: "sha256:9a5e"}
+	platform := map[string]string{etcd: "sha256:e7cd", pause: "sha256:f1a7"}
+	allowed := map[string][]string{etcd: {"sha256:e7cd"}, pause: {"sha256:9a5e", "sha256:f1a7"}}
 	for _, tc := range []struct {
 		name    string
 		has     map[string]string // image: its digest, "" for none
@@ -21,11 +23,13 @@ func TestImagesStep(t *testing.T) {
 		refused string
 	}{
 		{name: "both exist", has: digests},
+		{name: "a registry has only the platform", comes: platform, pulled: []string{etcd, pause}},
+		{name: "the platform exists", has: platform},
 		{name: "none is", comes: digests, pulled: []string{etcd, pause}},
 		{name: "one has another digest", has: map[string]string{etcd: "sha256:e7cd", pause: "sha256:01d"}, comes: digests, pulled: []string{pause}},
 		{name: "one was imported and has no digest", has: map[string]string{etcd: "", pause: "sha256:9a5e"}, comes: digests, pulled: []string{etcd}},
 		{name: "the pull has another digest", has: map[string]string{etcd: "sha256:e7cd"}, comes: map[string]string{pause: "sha256:bad"}, pulled: []string{pause},
-			refused: pause + " has another digest than sha256:9a5e"},
+			refused: pause + " has another digest than sha256:9a5e and sha256:f1a7"},
 		{name: "the end of the digest is no match", has: map[string]string{etcd: "sha256:e7cd", pause: "sha256:0sha256:9a5e"}, pulled: []string{pause},
 			refused: pause + " has another digest"},
 	} {
@@ -36,7 +40,7 @@ func TestImagesStep(t *testing.T) {
 				runtime.images[image], runtime.digests[image] = false, digest
 			}
 			runtime.comes = tc.comes
-			s := ImagesStep(m, digests)
+			s := ImagesStep(m, allowed)
 			hosttest.MustBeDone(t, s.Done, len(tc.pulled) == 0)
 			var want []string
 			for _, image := range tc.pulled {
@@ -56,7 +60,7 @@ func TestImagesStep(t *testing.T) {
 		})
 	}
 	_, m := hosttest.New(t)
-	if _, err := ImagesStep(m, digests).Done(t.Context()); err == nil || !strings.Contains(err.Error(), "query the runtime for image "+etcd) {
+	if _, err := ImagesStep(m, allowed).Done(t.Context()); err == nil || !strings.Contains(err.Error(), "query the runtime for image "+etcd) {
 		t.Errorf("no program listens: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,27 @@ func (b builder) debian(ctx context.Context) (string, error) {
 	}
 	recipe := fmt.Sprintln(suite, packages, leftovers())
 	return b.layer("debian", []byte(recipe), func(dir string) error {
-		return b.debootstrap(ctx, mirror, suite, dir)
+		return b.debootstrap(ctx, mirror, suite, dir, packages)
+	})
+}
+
+// engines are Debian's packages of podman and Docker. The outer machine does not have them, since their
+// daemon and their rules of the packet filter would change it.
+const engines = "ca-certificates crun docker.io iptables netavark podman"
+
+// BuildEngines makes a Debian with podman and Docker in the lab's cache, and returns its directory.
+func BuildEngines(ctx context.Context, cache string, progress io.Writer) (string, error) {
+	b, unlock, err := newBuilder(Config{Cache: cache}, progress)
+	if err != nil {
+		return "", fmt.Errorf("build the root of podman and Docker: %w", err)
+	}
+	defer unlock()
+	mirror, suite, err := aptMirror(ctx)
+	if err != nil {
+		return "", err
+	}
+	return b.layer("engines", []byte(fmt.Sprintln(suite, engines)), func(dir string) error {
+		return b.debootstrap(ctx, mirror, suite, dir, engines)
 	})
 }
 
@@ -48,7 +69,7 @@ func release(targets string) (mirror, suite string, err error) {
 	return "", "", fmt.Errorf("find a Debian mirror: apt has none with a plain suite and component main")
 }
 
-func (b builder) debootstrap(ctx context.Context, mirror, suite, dir string) error {
+func (b builder) debootstrap(ctx context.Context, mirror, suite, dir, packages string) error {
 	include := strings.Join(strings.Fields(packages), ",")
 	if err := b.run(ctx, "debootstrap", "--variant=minbase", "--include="+include, suite, dir, mirror); err != nil {
 		return err
