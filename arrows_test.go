@@ -47,7 +47,8 @@ var allowed = map[string][]string{
 	"bundle/export":       {"bundle", "bundle/rpm", "cluster/site"},
 	"bundle/papers":       {"bundle"},
 	"bundle/signing":      {},
-	"registry":            {"bundle", "registry/trust", "bundle/parts", "bundle/sidefiles"},
+	"registry":            {"bundle", "registry/ledger", "registry/trust", "bundle/parts", "bundle/sidefiles"},
+	"registry/ledger":     {},
 	"registry/trust":      {"bundle"}, // a receipt lists bundles
 	"preflight":           {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
 	"preflight/replay":    {},

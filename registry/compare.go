@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"airgap.dev/airgap/registry/ledger"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -28,7 +29,7 @@ const hiddenFix = "push the images under another name, such as team/app; then on
 // Content that is not on all registries is lost if its hosts are lost. A registry that does not
 // answer, or reports damage, is a difference, too.
 func Compare(ctx context.Context, registries []*Client) []Difference {
-	pushed := make([]Records, len(registries))
+	pushed := make([]ledger.Records, len(registries))
 	healths := make([]Health, len(registries))
 	errs := make([]error, len(registries))
 	var queries sync.WaitGroup
@@ -69,7 +70,7 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 		}
 	}
 	found = append(found, differingBundles(registries, healths, errs)...)
-	newest := Records{}
+	newest := ledger.Records{}
 	for i, records := range pushed {
 		if errs[i] != nil {
 			found = append(found, Difference{
@@ -78,11 +79,11 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 			})
 			continue
 		}
-		for at, record := range records.all() {
-			newest.set(at, record)
+		for at, record := range records.All() {
+			newest.Set(at, record)
 		}
 	}
-	for at, record := range newest.all() {
+	for at, record := range newest.All() {
 		if d, ok := differingImage(registries, pushed, errs, at, record); ok {
 			found = append(found, d)
 		}
@@ -127,19 +128,20 @@ func differingBundles(registries []*Client, healths []Health, errs []error) []Di
 }
 
 // differingImage reports the answering registries that do not have the record.
-func differingImage(registries []*Client, pushed []Records, errs []error, at Reference, record Record) (Difference, bool) {
+func differingImage(registries []*Client, pushed []ledger.Records, errs []error, at ledger.Reference, record ledger.Record) (Difference, bool) {
 	var have, missing []string
 	for i, r := range registries {
+		its, known := pushed[i].Get(at)
 		switch {
 		case errs[i] != nil:
-		case pushed[i][at.Repository][at.Reference].same(record):
+		case its.Same(record), !known && record.Deleted(): // old deletions are not recorded any longer
 			have = append(have, r.Addr())
 		default:
 			missing = append(missing, r.Addr())
 		}
 	}
 	state := "up to date"
-	if record.deleted() {
+	if record.Deleted() {
 		state = "deleted"
 	}
 	return Difference{

@@ -33,7 +33,8 @@ func newEngine(ctx context.Context, s storage) http.Handler {
 	if s.sparse {
 		c.Validation.Manifests.Indexes.Platforms = "none"
 	}
-	c.HTTP.RelativeURLs = true // a relative URL works with any name of this host
+	c.HTTP.RelativeURLs = true                         // a relative URL works with any name of this host
+	c.Validation.Manifests.URLs.Allow = []string{".*"} // checkManifest refuses layers outside the registry
 	return handlers.NewApp(ctx, c)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/registry/ledger"
 )
 
 // Options configure a registry.
@@ -56,6 +58,7 @@ type Handler struct {
 	damage   *damageLog
 	metrics  *metrics
 	replicas []*replica
+	ledger   *ledger.Ledger // nil: the registry accepts no pushes
 }
 
 // NewHandler returns a handler for the bundles:
@@ -73,7 +76,8 @@ type Handler struct {
 //	/join/…                    handled by o.Join
 //
 // It serves the bundles as one view: if they have different content for a name, the newest bundle
-// wins. The error names the lock entries that no bundle contains.
+// wins. The error names the lock entries that no bundle contains. Close ends the use of the pushed
+// images.
 func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	view := bundle.NewView(bundle.NewestFirst(o.Bundles)...)
 	h := &Handler{damage: new(damageLog), metrics: newMetrics()}
@@ -95,25 +99,26 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 			return nil, err
 		}
 	}
-	if p.ledger != nil && len(p.ledger.hidden) > 0 {
-		h.hidden = p.ledger.hidden
+	if len(p.hidden) > 0 {
+		h.hidden = p.hidden
 		o.Log.Warn("pushed images are not served: their names are reserved for bundles", "repositories", h.hidden)
 	}
 	names := slices.Clone(o.Names)
 	for _, peer := range o.Peers {
 		names = append(names, peer.Addr())
 	}
-	all, err := newImages(ctx, c, s, p, names)
-	if err != nil {
-		return nil, err
-	}
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", all)
+	mux.Handle("/v2/", newImages(ctx, c, s, p, names))
 	if s.writable {
 		mux.Handle(tokenPath, p.users)
 		mux.Handle(pushedPath, p.ledger)
+		n, err := s.namespace(ctx)
+		if err != nil {
+			return nil, errors.Join(err, p.ledger.Close())
+		}
+		h.ledger = p.ledger
 		for _, peer := range o.Peers {
-			h.replicas = append(h.replicas, newReplica(peer, p, all.referrers.namespace, cmp.Or(o.Every, followEvery), o.Log))
+			h.replicas = append(h.replicas, newReplica(peer, p, n, cmp.Or(o.Every, followEvery), o.Log))
 		}
 	}
 	mux.Handle("/rpm/", http.FileServerFS(files))
@@ -155,6 +160,14 @@ func (h *Handler) Follow(ctx context.Context) {
 		all.Go(func() { r.follow(ctx) })
 	}
 	all.Wait()
+}
+
+// Close closes the ledger of the pushed images. Requests that change it fail after that.
+func (h *Handler) Close() error {
+	if h.ledger == nil {
+		return nil
+	}
+	return h.ledger.Close()
 }
 
 func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time, version string) http.HandlerFunc {

@@ -21,15 +21,14 @@ import (
 type images struct {
 	catalog    *catalog
 	copies     *copies
+	storage    storage
 	engine     http.Handler
-	referrers  *referrers
 	pushes     *pushes
 	registries []string // HOST:PORT names of this cluster's registries
 }
 
-func newImages(ctx context.Context, c *catalog, s storage, p *pushes, registries []string) (images, error) {
-	n, err := s.namespace(ctx)
-	return images{catalog: c, copies: &copies{catalog: c}, engine: newEngine(ctx, s), referrers: newReferrers(n), pushes: p, registries: registries}, err
+func newImages(ctx context.Context, c *catalog, s storage, p *pushes, registries []string) images {
+	return images{catalog: c, copies: &copies{catalog: c}, storage: s, engine: specifiedErrors{newEngine(ctx, s)}, pushes: p, registries: registries}
 }
 
 // ServeHTTP maps the requested name to a repository of this registry, and dispatches the request.
@@ -45,6 +44,9 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusBadRequest, "NAME_INVALID", fmt.Sprintf("%q: %v", path.name, err))
 		return
 	}
+	if path.refuse(w, r.Method) {
+		return
+	}
 	if upstream == "" && path.kind == "manifests" && reads(r) {
 		path = i.copies.path(path)
 	}
@@ -52,8 +54,12 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	user, ok := i.pushes.authorize(w, r, path)
 	switch {
 	case !ok:
+	case path.noUpload():
+		writeError(w, http.StatusNotFound, "BLOB_UPLOAD_UNKNOWN", "no upload "+path.reference)
 	case path.kind == "referrers":
-		i.referrers.serve(w, r, path)
+		i.pushes.referrers.serve(w, r, path)
+	case path.kind == "tags":
+		i.serveTags(w, r, path)
 	case path.kind == "blobs" && reads(r):
 		i.serveBlob(w, r, path)
 	case path.kind == "manifests" && reads(r) && i.copies.leftOut(path):
@@ -77,7 +83,9 @@ func (i images) serveUnnamed(w http.ResponseWriter, r *http.Request) {
 		writeError(w, http.StatusMethodNotAllowed, "UNSUPPORTED", "the registry accepts no writes to "+r.URL.Path)
 		return
 	}
-	i.engine.ServeHTTP(w, r)
+	list := r.WithContext(r.Context())
+	list.Method = http.MethodGet // the engine's list of repositories has no HEAD
+	i.engine.ServeHTTP(w, list)
 }
 
 // upstream returns the host in the image's name, which runtimes send to mirrors. It is "" for this

@@ -83,8 +83,11 @@ func parseV2Path(path string) (v2Path, bool) {
 	}
 	rest, reference := cutLast(path)
 	name, kind := cutLast(rest)
-	if kind == "uploads" {
+	switch {
+	case kind == "uploads":
 		name, kind = strings.TrimSuffix(name, "/blobs"), uploads
+	case kind == "blobs" && reference == "uploads": // some clients leave out the last slash
+		kind, reference = uploads, ""
 	}
 	switch kind {
 	case "manifests", "blobs", "tags", "referrers", uploads:

@@ -173,7 +173,7 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 	if err != nil {
 		return nil, fmt.Errorf("read pushed images: %w", err)
 	}
-	for at, record := range records.all() {
+	for at, record := range records.All() {
 		r, err := openRepository(ctx, n, at.Repository)
 		if err != nil {
 			return nil, err

@@ -13,9 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/distribution/distribution/v3/registry/auth"
-	_ "github.com/distribution/distribution/v3/registry/auth/htpasswd" // the one kind of users
-
 	"airgap.dev/airgap/internal/listen"
 )
 
@@ -43,7 +40,6 @@ type pushers struct {
 	hashing *loginQueue
 
 	mu     sync.Mutex
-	users  auth.AccessController
 	tokens map[[sha256.Size]byte]session
 }
 
@@ -90,39 +86,16 @@ func (p *pushers) login(r *http.Request) (string, error) {
 	if !ok || !p.hasUsers() {
 		return "", errCredentials
 	}
-	users, err := p.controller()
-	if err != nil {
-		return "", err
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), loginTimeout)
 	defer cancel()
 	if err := p.hashing.acquire(ctx, listen.Source(r.RemoteAddr)); err != nil {
 		return "", errors.Join(errBusy, err)
 	}
 	defer p.hashing.release()
-	grant, err := users.Authorized(r)
-	if refused := auth.Challenge(nil); errors.As(err, &refused) {
-		return "", errCredentials
+	if err := (Users{File: p.file}).check(name, password); err != nil {
+		return "", err
 	}
-	if err != nil {
-		return "", fmt.Errorf("read %s: %w", p.file, err)
-	}
-	return grant.User.Name, nil
-}
-
-// controller reads the file when it exists. Without a file, the engine would create one with its own
-// user.
-func (p *pushers) controller() (auth.AccessController, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.users == nil {
-		users, err := auth.GetAccessController("htpasswd", map[string]any{"realm": "airgap", "path": p.file})
-		if err != nil {
-			return nil, fmt.Errorf("read users of the registry: %w", err)
-		}
-		p.users = users
-	}
-	return p.users, nil
+	return name, nil
 }
 
 // tokenUser returns the user of the token.

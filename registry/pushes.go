@@ -16,6 +16,7 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/ledger"
 )
 
 const (
@@ -27,17 +28,19 @@ const (
 
 // pushes handles images that users push, and protects the content of bundles.
 type pushes struct {
-	storage storage
-	catalog *catalog
-	users   *pushers
-	ledger  *ledger
-	free    func() (int64, error) // bytes on the disk of the pushes
-	log     *slog.Logger
+	storage   storage
+	catalog   *catalog
+	users     *pushers
+	referrers *referrers
+	ledger    *ledger.Ledger
+	hidden    []string              // reserved repositories with pushed images, which are not served
+	free      func() (int64, error) // bytes on the disk of the pushes
+	log       *slog.Logger
 }
 
 func newPushes(c *catalog, s storage, users string, log *slog.Logger) (*pushes, error) {
 	p := &pushes{
-		storage: s, catalog: c, users: newPushers(users), log: log,
+		storage: s, catalog: c, users: newPushers(users), referrers: newReferrers(s, log), log: log,
 		free: func() (int64, error) { return host.FreeSpace(s.pushed) },
 	}
 	if !s.writable {
@@ -47,7 +50,7 @@ func newPushes(c *catalog, s storage, users string, log *slog.Logger) (*pushes, 
 		return nil, fmt.Errorf("%s belongs to another user: systemctl start %s runs the registry as that user", s.pushed, UnitName)
 	}
 	var err error
-	p.ledger, err = openLedger(s, log)
+	p.ledger, p.hidden, err = openLedger(s, log)
 	return p, err
 }
 
@@ -122,20 +125,21 @@ func (p *pushes) serve(w http.ResponseWriter, r *http.Request, path v2Path, user
 	if r.Body != nil {
 		r.Body = &upload{ReadCloser: r.Body, control: http.NewResponseController(w), free: p.free}
 	}
-	at := Reference{path.name, path.reference}
+	at := ledger.Reference{Repository: path.name, Reference: path.reference}
 	switch {
 	case path.kind == "manifests" && r.Method == http.MethodPut:
 		p.putManifest(w, r, at, user, engine)
 	case path.kind == "manifests" && r.Method == http.MethodDelete:
-		done := func() { p.logChange("deleted", at, user, p.ledger.remove(at, p.resetReference(r.Context(), at, ""))) }
-		engine.ServeHTTP(&hooked{w, http.StatusAccepted, done}, r)
+		p.delete(w, r, at, user, engine)
+	case path.kind == uploads:
+		p.serveUpload(w, r, path, engine)
 	default:
 		engine.ServeHTTP(w, r)
 	}
 }
 
 // resetReference returns a function that sets the reference to d again, as the engine has just done.
-func (p *pushes) resetReference(ctx context.Context, at Reference, d digest.Digest) func() error {
+func (p *pushes) resetReference(ctx context.Context, at ledger.Reference, d digest.Digest) func() error {
 	return func() error {
 		n, err := p.storage.namespace(ctx)
 		if err != nil {
@@ -151,7 +155,7 @@ func (p *pushes) resetReference(ctx context.Context, at Reference, d digest.Dige
 
 // logChange logs a push or a deletion, and an error of the ledger. After such an error the engine's
 // files have the change, and the next start of the registry adds it to the ledger.
-func (p *pushes) logChange(what string, at Reference, user string, err error) {
+func (p *pushes) logChange(what string, at ledger.Reference, user string, err error) {
 	p.log.Info(what, "user", user, "repository", at.Repository, "reference", at.Reference)
 	if err != nil {
 		p.log.Error("write ledger", "repository", at.Repository, "reference", at.Reference, "error", err.Error())
@@ -196,7 +200,7 @@ func unsupported(r *http.Request, path v2Path) string {
 
 // putManifest records the push. If the manifest has a subject, the answer names it, as required by
 // "Pushing Manifests with Subject" of the specification.
-func (p *pushes) putManifest(w http.ResponseWriter, r *http.Request, at Reference, user string, engine http.Handler) {
+func (p *pushes) putManifest(w http.ResponseWriter, r *http.Request, at ledger.Reference, user string, engine http.Handler) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
 	if tooBig := (*http.MaxBytesError)(nil); errors.As(err, &tooBig) {
 		writeError(w, http.StatusRequestEntityTooLarge, "MANIFEST_INVALID", fmt.Sprintf("the manifest has more than %d bytes", maxManifest))
@@ -206,22 +210,27 @@ func (p *pushes) putManifest(w http.ResponseWriter, r *http.Request, at Referenc
 		writeError(w, http.StatusBadRequest, "MANIFEST_INVALID", err.Error())
 		return
 	}
+	if problem := checkManifest(body); problem != nil {
+		problem.write(w)
+		return
+	}
 	d := digest.FromBytes(body)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	engine.ServeHTTP(&hooked{w, http.StatusCreated, func() {
-		p.logChange("pushed", at, user, p.ledger.push(at, d, p.resetReference(r.Context(), at, d)))
+		p.logChange("pushed", at, user, p.ledger.Push(at, d, p.resetReference(r.Context(), at, d)))
+		p.referrers.added(at.Repository, d, body)
 		if s := subject(body); s != "" {
 			w.Header().Set("OCI-Subject", s.String())
 		}
 	}}, r)
 }
 
-// subject returns the digest of the manifest's subject; "": it has none.
+// subject returns the digest of the manifest's subject; "": it has none, or no valid one.
 func subject(manifest []byte) digest.Digest {
 	var m struct {
 		Subject *v1.Descriptor `json:"subject"`
 	}
-	if err := json.Unmarshal(manifest, &m); err != nil || m.Subject == nil {
+	if err := json.Unmarshal(manifest, &m); err != nil || m.Subject == nil || m.Subject.Digest.Validate() != nil {
 		return ""
 	}
 	return m.Subject.Digest

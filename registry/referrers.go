@@ -1,13 +1,15 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"maps"
+	"fmt"
+	"log/slog"
 	"net/http"
+	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/distribution/distribution/v3"
@@ -17,43 +19,41 @@ import (
 )
 
 // referrers lists the manifests of a repository that refer to one of its manifests, such as signatures
-// and SBOMs. The engine has no such list. Manifests never change, so each is read once.
+// and SBOMs. The engine has no such list. The manifests of a repository are read once, at the first
+// request for it. After that the list follows pushes and deletions, so a request costs what it lists.
 type referrers struct {
-	namespace distribution.Namespace
+	storage storage
+	log     *slog.Logger
 
-	mu   sync.Mutex
-	read map[digest.Digest]referrer
+	mu           sync.Mutex
+	repositories map[string]*referrerIndex // existing repositories for which a client asked
 }
 
-// referrer is a manifest as the list shows it. subject is "" if it refers to no manifest.
-type referrer struct {
-	subject    digest.Digest
-	descriptor v1.Descriptor
+func newReferrers(s storage, log *slog.Logger) *referrers {
+	return &referrers{storage: s, log: log, repositories: map[string]*referrerIndex{}}
 }
 
-func newReferrers(n distribution.Namespace) *referrers {
-	return &referrers{namespace: n, read: map[digest.Digest]referrer{}}
-}
-
-// serve handles GET /v2/NAME/referrers/DIGEST.
-func (l *referrers) serve(w http.ResponseWriter, r *http.Request, path v2Path) {
-	d, err := parseDigest(path.reference)
-	if err != nil {
-		writeError(w, http.StatusBadRequest, "DIGEST_INVALID", err.Error())
-		return
+// serve handles GET /v2/NAME/referrers/DIGEST. An unknown repository has no referrers: a client that
+// gets 404 assumes that the registry does not implement this list.
+func (l *referrers) serve(w http.ResponseWriter, r *http.Request, at v2Path) {
+	query := r.URL.Query()
+	found, err := l.find(r.Context(), at.name, digest.Digest(at.reference))
+	if kind := query.Get("artifactType"); kind != "" {
+		found = slices.DeleteFunc(found, func(f referrer) bool { return f.kind != kind })
+		w.Header().Set("OCI-Filters-Applied", "artifactType")
 	}
-	list, err := l.list(r.Context(), path.name, d)
-	if unknown := (distribution.ErrRepositoryUnknown{}); errors.As(err, &unknown) {
-		writeError(w, http.StatusNotFound, "NAME_UNKNOWN", unknown.Error())
-		return
+	var list []v1.Descriptor
+	var next digest.Digest
+	if err == nil {
+		list, next, err = l.page(r.Context(), at.name, after(found, digest.Digest(query.Get("last"))))
 	}
 	if err != nil {
+		w.Header().Del("OCI-Filters-Applied")
 		writeError(w, http.StatusInternalServerError, "UNKNOWN", err.Error())
 		return
 	}
-	if kind := r.URL.Query().Get("artifactType"); kind != "" {
-		list = slices.DeleteFunc(list, func(d v1.Descriptor) bool { return d.ArtifactType != kind })
-		w.Header().Set("OCI-Filters-Applied", "artifactType")
+	if next != "" {
+		w.Header().Set("Link", fmt.Sprintf(`<%s?%s>; rel="next"`, at, nextPage(query, next)))
 	}
 	w.Header().Set("Content-Type", v1.MediaTypeImageIndex)
 	_ = json.NewEncoder(w).Encode(v1.Index{ // the client may have closed the connection
@@ -61,72 +61,213 @@ func (l *referrers) serve(w http.ResponseWriter, r *http.Request, path v2Path) {
 	})
 }
 
-// list returns the referrers of to, sorted by digest.
-func (l *referrers) list(ctx context.Context, name string, to digest.Digest) ([]v1.Descriptor, error) {
-	r, err := openRepository(ctx, l.namespace, name)
-	if err != nil {
-		return nil, err
+// nextPage returns the parameters of the next page.
+func nextPage(query url.Values, last digest.Digest) string {
+	next := url.Values{"last": {last.String()}}
+	if kind := query.Get("artifactType"); kind != "" {
+		next.Set("artifactType", kind)
 	}
-	enumerator, ok := r.manifests.(distribution.ManifestEnumerator)
-	if !ok {
-		return nil, errors.New("the engine does not list manifests")
-	}
-	found := map[digest.Digest]v1.Descriptor{}
-	err = enumerator.Enumerate(ctx, func(d digest.Digest) error {
-		m, err := l.manifest(ctx, r.manifests, d)
-		if err == nil && m.subject == to {
-			found[d] = m.descriptor
-		}
-		return err
-	})
-	if missing(err) {
-		return nil, distribution.ErrRepositoryUnknown{Name: name}
-	}
-	if err != nil {
-		return nil, err
-	}
-	list := slices.AppendSeq([]v1.Descriptor{}, maps.Values(found)) // never null, for clients
-	slices.SortFunc(list, func(a, b v1.Descriptor) int { return cmp.Compare(a.Digest, b.Digest) })
-	return list, nil
+	return next.Encode()
 }
 
-func (l *referrers) manifest(ctx context.Context, manifests distribution.ManifestService, d digest.Digest) (referrer, error) {
+// find returns the referrers of a manifest, sorted by digest.
+func (l *referrers) find(ctx context.Context, name string, to digest.Digest) ([]referrer, error) {
+	_, err := l.storage.Stat(ctx, repositoryPath(name)+"/_manifests")
+	if missing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	l.mu.Lock()
-	known, ok := l.read[d]
+	index := l.repositories[name]
+	if index == nil {
+		index = &referrerIndex{}
+		l.repositories[name] = index
+	}
 	l.mu.Unlock()
-	if ok {
-		return known, nil
+	index.mu.Lock()
+	defer index.mu.Unlock()
+	if index.bySubject == nil {
+		err := l.build(context.WithoutCancel(ctx), name, index) // a client that leaves must not repeat the work
+		if err != nil {
+			return nil, err
+		}
+	}
+	return slices.Clone(index.bySubject[to]), nil
+}
+
+// build reads all manifests of the repository. It leaves a damaged one out, and logs it.
+func (l *referrers) build(ctx context.Context, name string, index *referrerIndex) error {
+	links, err := l.storage.List(ctx, repositoryPath(name)+"/_manifests/revisions/sha256")
+	if err != nil && !missing(err) {
+		return err
+	}
+	manifests, err := l.manifests(ctx, name)
+	if err != nil {
+		return err
+	}
+	index.reset()
+	for _, link := range links {
+		d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(link))
+		_, payload, err := read(ctx, manifests, d)
+		if err != nil {
+			l.log.Warn("a manifest is not in the list of referrers", "repository", name, "manifest", d.String(), "error", err.Error())
+			continue
+		}
+		index.add(d, payload)
+	}
+	return nil
+}
+
+func (l *referrers) manifests(ctx context.Context, name string) (distribution.ManifestService, error) {
+	n, err := l.storage.namespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := openRepository(ctx, n, name)
+	if err != nil {
+		return nil, err
+	}
+	return r.manifests, nil
+}
+
+func read(ctx context.Context, manifests distribution.ManifestService, d digest.Digest) (mediaType string, payload []byte, err error) {
+	if err := d.Validate(); err != nil {
+		return "", nil, err
 	}
 	m, err := manifests.Get(ctx, d)
 	if err != nil {
-		return referrer{}, err
+		return "", nil, err
 	}
-	mediaType, payload, err := m.Payload()
+	return m.Payload()
+}
+
+// after returns the referrers after the digest last.
+func after(found []referrer, last digest.Digest) []referrer {
+	i, is := slices.BinarySearchFunc(found, last, referrer.compare)
+	if is {
+		i++
+	}
+	return found[i:]
+}
+
+// page describes referrers until their manifests have maxManifest bytes: clients read no larger list.
+// next is the last digest if there are more. Manifests that cannot be read are left out.
+func (l *referrers) page(ctx context.Context, name string, found []referrer) (list []v1.Descriptor, next digest.Digest, err error) {
+	list = []v1.Descriptor{} // never null, for clients
+	if len(found) == 0 {
+		return list, "", nil
+	}
+	manifests, err := l.manifests(ctx, name)
 	if err != nil {
-		return referrer{}, err
+		return nil, "", err
 	}
-	described := describeManifest(mediaType, d, payload)
+	size := 0
+	for _, f := range found {
+		if err := ctx.Err(); err != nil {
+			return nil, "", err
+		}
+		mediaType, payload, err := read(ctx, manifests, f.digest)
+		if err != nil {
+			continue
+		}
+		if size += len(payload); size > maxManifest && len(list) > 0 {
+			return list, list[len(list)-1].Digest, nil
+		}
+		list = append(list, describeManifest(mediaType, f.digest, payload))
+	}
+	return list, "", nil
+}
+
+// added adds a manifest of the repository, if its referrers were read before.
+func (l *referrers) added(name string, d digest.Digest, payload []byte) {
+	l.change(name, func(index *referrerIndex) { index.add(d, payload) })
+}
+
+// removed removes a manifest of the repository.
+func (l *referrers) removed(name string, d digest.Digest) {
+	l.change(name, func(index *referrerIndex) { index.remove(d) })
+}
+
+func (l *referrers) change(name string, do func(*referrerIndex)) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.read[d] = described
-	return described, nil
+	index := l.repositories[name]
+	l.mu.Unlock()
+	if index == nil {
+		return
+	}
+	index.mu.Lock()
+	defer index.mu.Unlock()
+	if index.bySubject != nil {
+		do(index)
+	}
+}
+
+// referrer is a manifest with a subject.
+type referrer struct {
+	digest digest.Digest
+	kind   string // its artifact type; "" if it is longer than any media type
+}
+
+func (f referrer) compare(d digest.Digest) int { return strings.Compare(f.digest.String(), d.String()) }
+
+// referrerIndex has the referrers of one repository.
+type referrerIndex struct {
+	mu        sync.Mutex
+	bySubject map[digest.Digest][]referrer // sorted by digest; nil: not read yet
+	subjects  map[digest.Digest]digest.Digest
+}
+
+func (x *referrerIndex) reset() {
+	x.bySubject, x.subjects = map[digest.Digest][]referrer{}, map[digest.Digest]digest.Digest{}
+}
+
+// maxKind is the longest media type in bytes, in RFC 6838.
+const maxKind = 255
+
+func (x *referrerIndex) add(d digest.Digest, payload []byte) {
+	to := subject(payload)
+	if to == "" {
+		return
+	}
+	i, is := slices.BinarySearchFunc(x.bySubject[to], d, referrer.compare)
+	if is {
+		return
+	}
+	kind := describeManifest("", d, payload).ArtifactType
+	if len(kind) > maxKind {
+		kind = ""
+	}
+	x.bySubject[to] = slices.Insert(x.bySubject[to], i, referrer{d, kind})
+	x.subjects[d] = to
+}
+
+func (x *referrerIndex) remove(d digest.Digest) {
+	to, known := x.subjects[d]
+	if !known {
+		return
+	}
+	delete(x.subjects, d)
+	if i, is := slices.BinarySearchFunc(x.bySubject[to], d, referrer.compare); is {
+		x.bySubject[to] = slices.Delete(x.bySubject[to], i, i+1)
+	}
+	if len(x.bySubject[to]) == 0 {
+		delete(x.bySubject, to)
+	}
 }
 
 // describeManifest reads the fields that "Listing Referrers" of the specification requires. If the
-// manifest has no artifact type, it is the media type of the configuration.
-func describeManifest(mediaType string, d digest.Digest, payload []byte) referrer {
+// manifest of an image has no artifact type, it is the media type of the configuration.
+func describeManifest(mediaType string, d digest.Digest, payload []byte) v1.Descriptor {
 	var m struct {
 		ArtifactType string            `json:"artifactType"`
 		Config       *v1.Descriptor    `json:"config"`
 		Annotations  map[string]string `json:"annotations"`
 	}
-	if err := json.Unmarshal(payload, &m); err != nil {
-		return referrer{}
-	}
+	_ = json.Unmarshal(payload, &m) // the engine has parsed it
 	if m.ArtifactType == "" && m.Config != nil {
 		m.ArtifactType = m.Config.MediaType
 	}
-	return referrer{subject: subject(payload), descriptor: v1.Descriptor{
-		MediaType: mediaType, Digest: d, Size: int64(len(payload)), ArtifactType: m.ArtifactType, Annotations: m.Annotations,
-	}}
+	return v1.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(payload)), ArtifactType: m.ArtifactType, Annotations: m.Annotations}
 }

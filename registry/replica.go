@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"airgap.dev/airgap/registry/ledger"
 )
 
 // followEvery is the interval at which a registry queries the others for pushes.
@@ -32,7 +35,8 @@ type Lag struct {
 // replica copies images that users push to another registry, and applies its deletions.
 type replica struct {
 	client    *Client
-	ledger    *ledger
+	ledger    *ledger.Ledger
+	referrers *referrers
 	namespace distribution.Namespace
 	every     time.Duration
 	reserved  reserved
@@ -45,7 +49,7 @@ type replica struct {
 }
 
 func newReplica(from *Client, p *pushes, n distribution.Namespace, every time.Duration, log *slog.Logger) *replica {
-	return &replica{client: from, ledger: p.ledger, namespace: n, every: every, reserved: p.storage.reserved, free: p.free, log: log, lag: Lag{Peer: from.Addr()}}
+	return &replica{client: from, ledger: p.ledger, referrers: p.referrers, namespace: n, every: every, reserved: p.storage.reserved, free: p.free, log: log, lag: Lag{Peer: from.Addr()}}
 }
 
 // follow polls the peer until ctx ends.
@@ -90,74 +94,131 @@ func (r *replica) catchUp(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	theirs = r.pushable(theirs)
-	left := r.ledger.pending(theirs)
-	r.progress(left)
+	pending, err := r.ledger.Pending(r.pushable(theirs))
+	if err != nil {
+		return err
+	}
+	left := changesOf(pending)
 	var problems []error
-	for _, manifestsFirst := range []bool{true, false} {
-		for at, record := range left.all() {
-			if at.isDigest() != manifestsFirst {
-				continue
-			}
-			if err := r.apply(ctx, at, record); err != nil {
-				problems = append(problems, fmt.Errorf("%s: %w", at, err))
-				continue
-			}
-			r.progress(r.ledger.pending(theirs))
+	count, oldest := 0, time.Time{} // of the failed changes
+	for i, c := range left {
+		r.progress(count+len(left)-i, earlier(oldest, c.since))
+		err := r.apply(ctx, c.at, c.record)
+		if err == nil {
+			continue
 		}
+		if count++; len(problems) < maxProblems {
+			problems = append(problems, fmt.Errorf("%s: %w", c.at, err))
+		}
+		oldest = earlier(oldest, c.record.Time)
+	}
+	r.progress(count, oldest)
+	if count > len(problems) {
+		problems = append(problems, fmt.Errorf("%d more images", count-len(problems)))
 	}
 	if err := errors.Join(problems...); err != nil {
-		r.known = "" // get the records again
-		return err
+		return err // the next time, the peer sends the same records again
 	}
 	r.known = tag
 	return nil
 }
 
-// pushable removes repositories that this registry reserves for bundles. It logs them each time the
-// peer's records change.
-func (r *replica) pushable(theirs Records) Records {
-	allowed := theirs.allowed(r.reserved)
-	for repository := range theirs {
-		if _, ok := allowed[repository]; !ok {
+// maxProblems limits the failed images that an error names.
+const maxProblems = 10
+
+// earlier returns the earlier time. A zero time counts as none.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// change is a record of a peer that this registry has not applied yet. since is the time of the oldest
+// change from here on.
+type change struct {
+	at     ledger.Reference
+	record ledger.Record
+	since  time.Time
+}
+
+// changesOf returns the manifests before the tags, each sorted by name.
+func changesOf(pending ledger.Records) []change {
+	all := make([]change, 0, pending.Count())
+	for at, record := range pending.All() {
+		all = append(all, change{at: at, record: record})
+	}
+	slices.SortFunc(all, func(a, b change) int {
+		if a.at.IsDigest() != b.at.IsDigest() {
+			if a.at.IsDigest() {
+				return -1
+			}
+			return 1
+		}
+		return strings.Compare(a.at.String(), b.at.String())
+	})
+	var since time.Time
+	for i := len(all) - 1; i >= 0; i-- {
+		since = earlier(since, all[i].record.Time)
+		all[i].since = since
+	}
+	return all
+}
+
+// pushable removes repositories that this registry reserves for bundles, and what is no tag or digest. It
+// logs them each time the peer's records change.
+func (r *replica) pushable(theirs ledger.Records) ledger.Records {
+	allowed := ledger.Records{}
+	for repository, references := range theirs {
+		if r.reserved.has(repository) {
 			r.log.Warn("push of another registry refused", "peer", r.client.Addr(), "repository", repository, "reason", r.reserved.why(repository))
+			continue
+		}
+		for reference, record := range references {
+			_, notDigest := parseDigest(reference)
+			if notDigest != nil && !tagName.MatchString(reference) {
+				r.log.Warn("push of another registry refused", "peer", r.client.Addr(), "repository", repository, "reason", fmt.Sprintf("%q is no tag or digest", reference))
+				continue
+			}
+			allowed.Set(ledger.Reference{Repository: repository, Reference: reference}, record)
 		}
 	}
 	return allowed
 }
 
-func (r *replica) progress(left Records) {
-	var since time.Time
-	for _, record := range left.all() {
-		if since.IsZero() || record.Time.Before(since) {
-			since = record.Time
-		}
-	}
+func (r *replica) progress(behind int, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lag.Asked, r.lag.Behind, r.lag.Since = time.Now().UTC(), left.count(), since
+	r.lag.Asked, r.lag.Behind, r.lag.Since = time.Now().UTC(), behind, since
 }
 
 // apply first copies, which can take long. Then the ledger decides.
-func (r *replica) apply(ctx context.Context, at Reference, record Record) error {
+func (r *replica) apply(ctx context.Context, at ledger.Reference, record ledger.Record) error {
 	to, err := openRepository(ctx, r.namespace, at.Repository)
 	if err != nil {
 		return err
 	}
-	if !record.deleted() {
-		if err := (copier{to, r.client, r.free}).copyManifest(ctx, record.Digest); err != nil {
+	if !record.Deleted() {
+		if err := (copier{to, r.client, r.referrers, r.free}).copyManifest(ctx, record.Digest); err != nil {
 			return err
 		}
 	}
-	return r.ledger.follow(at, record, func() error { return to.set(ctx, at.Reference, record.Digest) })
+	return r.ledger.Follow(at, record, func() error {
+		err := to.set(ctx, at.Reference, record.Digest)
+		if err == nil && record.Deleted() && at.IsDigest() {
+			r.referrers.removed(at.Repository, digest.Digest(at.Reference))
+		}
+		return err
+	})
 }
 
 // copier copies content into one repository.
 type copier struct {
 	*openedRepository
 
-	from *Client
-	free func() (int64, error)
+	from      *Client
+	referrers *referrers
+	free      func() (int64, error)
 }
 
 // errNoManifest is the error for a manifest that the other registry does not have.
@@ -191,7 +252,9 @@ func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
 			return err
 		}
 	}
-	_, err = c.manifests.Put(ctx, m)
+	if _, err = c.manifests.Put(ctx, m); err == nil {
+		c.referrers.added(c.name, d, content)
+	}
 	return err
 }
 

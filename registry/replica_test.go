@@ -3,21 +3,19 @@ package registry
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
-	"github.com/opencontainers/go-digest"
 
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/registry/ledger"
 )
 
 const pollInterval = 20 * time.Millisecond
@@ -194,7 +192,7 @@ func TestLedgerAfterACrash(t *testing.T) {
 		a.follow(t)
 		must(t, remote.Write(a.ref(t, "team/app:1"), image, a.login()...))
 	})
-	must(t, os.Remove(filepath.Join(a.pushed, ledgerName)))
+	must(t, os.Remove(filepath.Join(a.pushed, ledger.File)))
 	t.Run("the ledger is missing", func(t *testing.T) {
 		a := a.second(t)
 		a.follow(t)
@@ -208,7 +206,7 @@ func TestLedgerAfterACrash(t *testing.T) {
 		a.follow(t, b)
 		eventually(t, "restored", func() error { return a.has(t, "team/app:1", digestOf(t, image)) })
 	})
-	must(t, os.WriteFile(filepath.Join(a.pushed, ledgerName), []byte("{"), 0o600))
+	must(t, os.WriteFile(filepath.Join(a.pushed, ledger.File), []byte("{"), 0o600))
 	link := filepath.Join(b.pushed, engineRoot, "repositories/team/app", tagPath("1"))
 	must(t, os.WriteFile(link, nil, 0o600))
 	t.Run("the ledger and a link are damaged", func(t *testing.T) {
@@ -220,46 +218,10 @@ func TestLedgerAfterACrash(t *testing.T) {
 	})
 }
 
-// TestRecordsConverge: the result does not depend on the order and repetition of records.
-func TestRecordsConverge(t *testing.T) {
-	type change struct {
-		at     Reference
-		record Record
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		var all []change
-		for range 30 {
-			h := change{at: Reference{fmt.Sprint("repo", r.IntN(2)), fmt.Sprint("tag", r.IntN(2))}}
-			h.record.Time = time.Unix(int64(r.IntN(5)), 0)
-			if r.IntN(3) > 0 {
-				h.record.Digest = digest.FromString(fmt.Sprint(r.IntN(4)))
-			}
-			all = append(all, h)
-		}
-		var want Records
-		for range 5 {
-			got := Records{}
-			for _, i := range append(r.Perm(len(all)), r.Perm(len(all))...) {
-				got.set(all[i].at, all[i].record)
-			}
-			if want == nil {
-				want = got
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Fatalf("%v, want %v", got, want)
-			}
-			if left := want.missing(got); left.count() != 0 {
-				t.Errorf("missing %v", left)
-			}
-		}
-	}
-}
-
 func TestPushedIsAskedForOnce(t *testing.T) {
 	a := newRegistryHost(t)
 	a.follow(t)
-	if none, _, err := a.peer(t).Pushed(t.Context(), ""); err != nil || none.count() != 0 {
+	if none, _, err := a.peer(t).Pushed(t.Context(), ""); err != nil || none.Count() != 0 {
 		t.Errorf("before the first push: %v, %v", none, err)
 	}
 	if files, err := os.ReadDir(a.pushed); err != nil || len(files) != 0 {
@@ -267,7 +229,7 @@ func TestPushedIsAskedForOnce(t *testing.T) {
 	}
 	must(t, remote.Write(a.ref(t, "team/app:1"), bundletest.RandomImage(t, 1000, 1, "amd64"), a.login()...))
 	records, tag, err := a.peer(t).Pushed(t.Context(), "")
-	if err != nil || records.count() != 2 {
+	if err != nil || records.Count() != 2 {
 		t.Fatalf("%v, %v", records, err)
 	}
 	if second, same, err := a.peer(t).Pushed(t.Context(), tag); err != nil || second != nil || same != tag {
@@ -276,27 +238,5 @@ func TestPushedIsAskedForOnce(t *testing.T) {
 	resp, body, err := a.get(t, http.MethodPost, "/pushed")
 	if err != nil || resp.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("%s, %v: %s", resp.Status, err, body)
-	}
-}
-
-// TestFollowIsNotLate: a local push or deletion stays, if an older push of another host is being
-// copied at the same time.
-func TestFollowIsNotLate(t *testing.T) {
-	l := &ledger{file: filepath.Join(t.TempDir(), ledgerName), records: Records{}}
-	at, now := Reference{"team/app", "latest"}, time.Now().UTC()
-	ours, theirs := digest.FromString("ours"), digest.FromString("theirs")
-	reapplied := 0
-	must(t, l.push(at, ours, func() error { reapplied++; return nil }))
-	for _, older := range []time.Time{now.Add(-time.Minute), l.records["team/app"]["latest"].Time} {
-		record := Record{Digest: theirs, Time: older}
-		if record.after(l.records["team/app"]["latest"]) {
-			continue // with equal times, the digest decides
-		}
-		must(t, l.follow(at, record, func() error { t.Error("followed an older push"); return nil }))
-	}
-	followed := false
-	must(t, l.follow(at, Record{Digest: theirs, Time: now.Add(time.Minute)}, func() error { followed = true; return nil }))
-	if got := l.records["team/app"]["latest"].Digest; !followed || got != theirs || reapplied != 1 {
-		t.Errorf("followed a newer push: %t, the digest is %s; reapplied %d times", followed, got, reapplied)
 	}
 }

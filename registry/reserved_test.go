@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry/ledger"
 )
 
 func TestReservedNames(t *testing.T) {
@@ -86,18 +87,22 @@ func earlierPush(t *testing.T) (pushed, users string) {
 	t.Helper()
 	users, pushed = filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
 	writeUser(t, users)
+	var text []byte
 	t.Run("push", func(t *testing.T) {
 		r := startWith(t, Options{Pushed: pushed, Users: users})
 		for _, ref := range []string{"team/pause:3.10.2", "harbor/app:1", "team/app:1"} {
 			must(t, remote.Write(r.ref(t, ref), bundletest.RandomImage(t, 1000, 1, "amd64"), r.login()...))
 		}
+		records, _, err := r.peer(t).Pushed(t.Context(), "")
+		must(t, err)
+		text, err = json.Marshal(records)
+		must(t, err)
 	})
 	repositories := filepath.Join(pushed, repositoriesPath)
 	must(t, os.Mkdir(filepath.Join(repositories, "registry.k8s.io"), 0o700))
 	must(t, os.Rename(filepath.Join(repositories, "team/pause"), filepath.Join(repositories, "registry.k8s.io/pause")))
-	text, err := os.ReadFile(filepath.Join(pushed, ledgerName))
-	must(t, err)
-	must(t, os.WriteFile(filepath.Join(pushed, ledgerName), []byte(strings.Replace(string(text), "team/pause", "registry.k8s.io/pause", 1)), 0o600))
+	must(t, os.Remove(filepath.Join(pushed, ledger.File)))
+	must(t, os.WriteFile(filepath.Join(pushed, "ledger.json"), []byte(strings.Replace(string(text), "team/pause", "registry.k8s.io/pause", 1)), 0o600))
 	return pushed, users
 }
 
@@ -191,10 +196,13 @@ func TestPeerCannotPushReservedNames(t *testing.T) {
 	peer := prepare(t)
 	image := bundletest.RandomImage(t, 1000, 1, "amd64")
 	d := digest.Digest(digestOf(t, image))
-	records := Records{}
+	records := ledger.Records{}
 	for _, name := range []string{"registry.k8s.io/pause", "Docker.io/library/nginx", "mirror_5000/app"} {
-		records.set(Reference{name, "1"}, Record{Digest: d})
-		records.set(Reference{name, d.String()}, Record{Digest: d})
+		records.Set(ledger.Reference{Repository: name, Reference: "1"}, ledger.Record{Digest: d})
+		records.Set(ledger.Reference{Repository: name, Reference: d.String()}, ledger.Record{Digest: d})
+	}
+	for _, odd := range []string{"../../../../x", "", "sha256:x/../y", strings.Repeat("a", 200)} {
+		records.Set(ledger.Reference{Repository: "team/app", Reference: odd}, ledger.Record{Digest: d})
 	}
 	requests := make(chan string, 100)
 	pair, err := loadKeyPair(peer.pki.CertificateFile(), peer.pki.KeyFile(), discard())

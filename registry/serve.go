@@ -56,8 +56,13 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	followContext, stop := context.WithCancel(ctx)
 	var others sync.WaitGroup
 	others.Go(func() { handler.Follow(followContext) })
-	defer others.Wait()
-	defer stop()
+	defer func() {
+		stop()
+		others.Wait()
+		if err := handler.Close(); err != nil {
+			o.Log.Error("close ledger", "error", err.Error())
+		}
+	}()
 	limited := listen.PerAddress(listener, connsPerAddress, func(from string) {
 		o.Log.Warn("connections refused: too many are open", "from", from, "limit", connsPerAddress)
 	})

@@ -43,6 +43,7 @@ func parts() []part {
 		{"pullable", (*bench).pullable},
 		{"verification", (*bench).verification},
 		{"pulling", (*bench).pulling},
+		{"pushing", (*bench).pushing},
 		{"network", (*bench).network},
 		{"fleet", (*bench).fleet},
 		{"scale", (*bench).scale},

@@ -288,14 +288,15 @@ func get(ctx context.Context, rt http.RoundTripper, addr, path string, header ..
 	return resp, nil
 }
 
-// serve starts airgap's registry with a store.
-func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki string) (*server, error) {
+// serve starts airgap's registry with a store. Without more flags it accepts no pushes.
+func (b *bench) serve(ctx context.Context, rt http.RoundTripper, store, pki string, more ...string) (*server, error) {
 	number, err := freeport.Next()
 	if err != nil {
 		return nil, err
 	}
 	port := strconv.Itoa(number)
-	s := &server{addr: net.JoinHostPort(loopback.String(), port), cmd: exec.CommandContext(ctx, b.Program, "registry", "serve", "--store", store, "--pki", pki, "--port", port, "--pushed", "")}
+	args := append([]string{"registry", "serve", "--store", store, "--pki", pki, "--port", port, "--pushed", ""}, more...)
+	s := &server{addr: net.JoinHostPort(loopback.String(), port), cmd: exec.CommandContext(ctx, b.Program, args...)}
 	s.cmd.Env = append(os.Environ(), append(b.env, "GODEBUG=fips140=on")...) // as in its systemd unit
 	return s, b.start(ctx, rt, s)
 }
