@@ -22,8 +22,10 @@ type diskFullKey struct{}
 
 // noteFull returns err. If the disk or a quota is full, the answer to the request of ctx is 507.
 func noteFull(ctx context.Context, err error) error {
-	full, is := ctx.Value(diskFullKey{}).(*diskFull)
-	if is && (errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, errReserve)) {
+	if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) && !errors.Is(err, errReserve) {
+		return err
+	}
+	if full, is := ctx.Value(diskFullKey{}).(*diskFull); is {
 		full.met.Store(true)
 	}
 	return err
