@@ -47,8 +47,11 @@ var allowed = map[string][]string{
 	"bundle/export":       {"bundle", "bundle/rpm", "cluster/site"},
 	"bundle/papers":       {"bundle"},
 	"bundle/signing":      {},
-	"registry":            {"bundle", "registry/ledger", "registry/trust", "bundle/parts", "bundle/sidefiles"},
+	"registry":            {"bundle", "registry/damage", "registry/garbage", "registry/ledger", "registry/trust", "registry/verified", "bundle/parts", "bundle/sidefiles"},
+	"registry/damage":     {"bundle"},
+	"registry/garbage":    {},
 	"registry/ledger":     {},
+	"registry/verified":   {"bundle/blocktag"},
 	"registry/trust":      {"bundle"}, // a receipt lists bundles
 	"preflight":           {"cni", "internal/nextboot", "internal/sysctld", "preflight/agents", "preflight/facts", "preflight/packetfilter", "preflight/unitfile"},
 	"preflight/replay":    {},

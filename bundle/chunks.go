@@ -68,15 +68,10 @@ func (c *chunks) ReadAt(p []byte, off int64) (int, error) {
 // readChunk fills p with the rest of the chunk at off, or of its block.
 func (c *chunks) readChunk(p []byte, off int64) (int, error) {
 	k := off / ChunkSize
-	part, from, size := c.locate(k)
+	_, _, size := c.locate(k)
 	within := off - k*ChunkSize
 	p = p[:min(int64(len(p)), size-within)]
-	switch s := c.seals.of(k); s {
-	case nil:
-	case c.seals.kept:
-		n, err := part.file.ReadAt(p, from+within)
-		return n, c.readError(part, k, err)
-	default:
+	if s := c.seals.of(k); s != nil {
 		return c.readBlock(s, k, within, p)
 	}
 	buf := firstReads.get()
@@ -162,10 +157,11 @@ func (c *chunks) readError(part *openPart, k int64, err error) error {
 	if errors.Is(err, io.EOF) {
 		return c.damage(part, k, "the part is too short")
 	}
-	return fmt.Errorf("read chunk %d of bundle: %w", k, err)
+	at := c.damage(part, k, "")
+	return &ReadError{Bundle: at.Bundle, Part: at.Part, Chunk: at.Chunk, Path: at.Path, Err: err}
 }
 
-func (c *chunks) damage(part *openPart, k int64, cause string) error {
+func (c *chunks) damage(part *openPart, k int64, cause string) *DamageError {
 	off := k * ChunkSize
 	e := &DamageError{Bundle: c.bundle, Part: part.Name, Chunk: int((off - part.start) / ChunkSize), Cause: cause}
 	i := sort.Search(len(c.files), func(i int) bool { return c.files[i].Offset+c.files[i].Size > off })

@@ -45,7 +45,7 @@ func TestCosign(t *testing.T) {
 	to := filepath.Join(t.TempDir(), "copy")
 	_, err = b.Copy(background, to, ui.Discard())
 	require.NoError(t, err)
-	kept, err := bundle.OpenKept(to, &f.Key.PublicKey)
+	kept, err := bundle.Open(to, &f.Key.PublicKey)
 	require.NoError(t, err)
 	defer kept.Close()
 	assert.Len(t, kept.Signers(all...), 3)

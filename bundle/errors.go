@@ -36,3 +36,22 @@ func (e *DamageError) Error() string {
 
 // Unwrap lets errors.Is find ErrDamaged.
 func (e *DamageError) Unwrap() error { return ErrDamaged }
+
+// ReadError names bytes of a bundle that the medium did not return. It is not ErrDamaged:
+// after a lost connection to the medium, the bytes may still be right.
+type ReadError struct {
+	Bundle string // bundle name; may be empty
+	Part   string // file name of the part
+	Chunk  int    // number in the part, from 0; -1 for the whole part
+	Path   string // the first affected file of the bundle; may be empty
+	Err    error  // of the operating system
+}
+
+func (e *ReadError) Error() string {
+	if e.Chunk < 0 {
+		return fmt.Sprintf("read %s: %v", e.Part, e.Err)
+	}
+	return fmt.Sprintf("read %s, chunk %d (from byte %d): %v", e.Part, e.Chunk, int64(e.Chunk)*ChunkSize, e.Err)
+}
+
+func (e *ReadError) Unwrap() error { return e.Err }

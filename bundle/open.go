@@ -22,8 +22,7 @@ const (
 )
 
 // Bundle is an open bundle. It is safe for concurrent use. Every byte is verified at
-// every read, because a USB drive can return different bytes at a later read. Only a
-// kept copy, which OpenKept opens, is verified once.
+// every read, because a USB drive or a disk can return different bytes at a later read.
 type Bundle struct {
 	dir    string // directory or another source, for messages
 	source fs.FS  // the directory
@@ -57,16 +56,6 @@ func Open(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
 	}
 	b.root = source.root
 	return b, nil
-}
-
-// OpenKept is Open for a copy from Copy in a directory that only root, or this user,
-// can write. Its chunks are verified once.
-func OpenKept(dir string, trusted ...*ecdsa.PublicKey) (*Bundle, error) {
-	b, err := Open(dir, trusted...)
-	if err == nil {
-		b.chunks.seals.keep()
-	}
-	return b, err
 }
 
 // OpenFS is Open for a bundle that is not in a directory of this host, for example in

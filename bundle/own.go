@@ -160,7 +160,7 @@ func hashParts(f io.ReaderAt, p Part) (Part, error) {
 		if _, err := f.ReadAt(chunk, off); errors.Is(err, io.EOF) && off+int64(len(chunk)) < p.Size {
 			return p, &DamageError{Part: p.Name, Chunk: -1, Cause: "the file is too short"}
 		} else if err != nil && !errors.Is(err, io.EOF) {
-			return p, fmt.Errorf("read %s: %w", p.Name, err)
+			return p, &ReadError{Part: p.Name, Chunk: -1, Err: err}
 		}
 		sum := sha256.Sum256(chunk)
 		whole.Write(chunk)

@@ -228,23 +228,36 @@ func readRunfile(b *bundle.Bundle, open func(*bundle.Content) io.ReadCloser) ([]
 	return io.ReadAll(r)
 }
 
-// TestKeptCopyIsVerifiedOnce checks the promise of OpenKept.
-func TestKeptCopyIsVerifiedOnce(t *testing.T) {
+// TestReadErrorIsNoDamage: a chunk that the medium does not return is named, and is not reported as damaged.
+func TestReadErrorIsNoDamage(t *testing.T) {
 	f := bundletest.New(t)
-	f.Flip(t, "files/hello.txt")
-	b, err := bundle.OpenKept(f.Dir, &f.Key.PublicKey)
+	b, err := bundle.OpenFS(unreadable{os.DirFS(f.Dir)}, f.Dir, &f.Key.PublicKey)
 	must(t, err)
 	defer b.Close()
-	if data, err := fs.ReadFile(b.FS(), "files/hello.txt"); !errors.Is(err, bundle.ErrDamaged) || len(data) > 0 {
-		t.Errorf("never verified: %q, %v", data, err)
+	data, err := fs.ReadFile(b.FS(), "files/hello.txt")
+	var read *bundle.ReadError
+	if !errors.As(err, &read) || errors.Is(err, bundle.ErrDamaged) || !errors.Is(err, unix.EIO) || len(data) > 0 {
+		t.Fatalf("%q, %v", data, err)
 	}
-	f.Flip(t, "files/hello.txt") // repaired
-	for range 2 {
-		if data, err := fs.ReadFile(b.FS(), "files/hello.txt"); err != nil || string(data) != "hello\n" {
-			t.Errorf("%q, %v", data, err)
-		}
+	if read.Bundle != "test" || read.Part != "bundle.tar.000" || read.Chunk < 0 || read.Path == "" || !strings.Contains(err.Error(), "bundle.tar.000, chunk ") {
+		t.Errorf("%+v: %v", read, err)
 	}
 }
+
+// unreadable is a medium that returns an input/output error for each part.
+type unreadable struct{ fs.FS }
+
+func (u unreadable) Open(name string) (fs.File, error) {
+	f, err := u.FS.Open(name)
+	if err == nil && strings.HasPrefix(name, "bundle.tar.") {
+		return unreadableFile{f}, nil
+	}
+	return f, err
+}
+
+type unreadableFile struct{ fs.File }
+
+func (unreadableFile) ReadAt([]byte, int64) (int, error) { return 0, unix.EIO }
 
 func TestVouch(t *testing.T) {
 	want := bundle.Held{Path: "files/runc", Size: 5, SHA256: "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"} // of "hello"

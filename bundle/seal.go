@@ -18,7 +18,6 @@ const block = blocktag.Block
 // of it.
 type seals struct {
 	key    *blocktag.Key
-	kept   *seal // seal of every verified chunk of a kept copy; nil: use tags
 	chunks []atomic.Pointer[seal]
 }
 
@@ -29,18 +28,11 @@ func newSeals(chunks int64) *seals {
 	return &seals{key: blocktag.NewKey(), chunks: make([]atomic.Pointer[seal], chunks)}
 }
 
-// keep trusts verified chunks without tags.
-func (s *seals) keep() { s.kept = new(seal) }
-
 // of returns nil for a chunk that was not verified yet.
 func (s *seals) of(k int64) *seal { return s.chunks[k].Load() }
 
 // put seals chunk k after its verification.
 func (s *seals) put(k int64, chunk []byte) {
-	if s.kept != nil {
-		s.chunks[k].Store(s.kept)
-		return
-	}
 	made := new(seal)
 	for i := 0; i*block < len(chunk); i++ {
 		made[i] = s.key.Tag(chunk[i*block : min((i+1)*block, len(chunk))])

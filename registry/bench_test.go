@@ -5,9 +5,7 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
@@ -44,39 +42,10 @@ func BenchmarkServe(b *testing.B) {
 	}
 }
 
-// BenchmarkInPlace compares the pull of a bundle in place, which each read verifies, with the pull of
-// a kept copy. Both alternate, because a busy machine slows both down.
-func BenchmarkInPlace(b *testing.B) {
-	f, layer, size := bigFixture(b)
-	kept, err := bundle.OpenKept(f.Dir, &f.Key.PublicKey)
-	must(b, err)
-	b.Cleanup(func() { must(b, kept.Close()) })
-	from := []*running{start(b, kept), start(b, f.Open(b))}
-	var wall, work [2]time.Duration
-	b.SetBytes(2 * size)
-	for b.Loop() {
-		for i, r := range from {
-			started, worked := time.Now(), processorTime(b)
-			download(b, r, layer, size)
-			wall[i] += time.Since(started)
-			work[i] += processorTime(b) - worked
-		}
-	}
-	b.ReportMetric(float64(wall[1])/float64(wall[0]), "wall-ratio")
-	b.ReportMetric(float64(work[1])/float64(work[0]), "cpu-ratio")
-}
-
 func bigFixture(b *testing.B) (f *bundletest.Fixture, path string, size int64) {
 	f = bundletest.NewWith(b, "big", bundletest.Image{Name: "docker.io/library/big:1", Held: bundletest.RandomImage(b, 64<<20, 1, "amd64")})
 	layer, data := firstLayer(b, f.Images[0].Held)
 	return f, "/v2/library/big/blobs/" + layer + "?ns=docker.io", int64(len(data))
-}
-
-// processorTime returns the CPU time of this process.
-func processorTime(b *testing.B) time.Duration {
-	var used syscall.Rusage
-	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func download(b *testing.B, r *running, path string, want int64) {

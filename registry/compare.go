@@ -62,10 +62,16 @@ func Compare(ctx context.Context, registries []*Client) []Difference {
 				Fix: "on that host: airgap registry renew; journalctl -u " + renewService,
 			})
 		}
+		for _, problem := range h.NotServed {
+			found = append(found, Difference{
+				Object: "Registry " + registries[i].Addr(), Saw: problem, Want: "the registry serves all bundles of its store",
+				Fix: "on that host: mount the stick again, or airgap registry import DIR; journalctl -u " + UnitName,
+			})
+		}
 		for _, d := range h.Damage {
 			found = append(found, Difference{
 				Object: "Registry " + registries[i].Addr(), Saw: d.String(), Want: "the signed bytes",
-				Fix: "on that host: airgap registry import DIR from the stick, or --from ADDRESS:PORT of another registry",
+				Fix: "on that host: " + d.Fix(),
 			})
 		}
 	}

@@ -31,7 +31,7 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	must(t, err)
 	r := start(t, held...)
 	url := "/v2/docker.io/library/nginx/blobs/" + layer
-	if _, body, err := r.get(t, http.MethodGet, url); err == nil {
+	if resp, body, err := r.get(t, http.MethodGet, url); err == nil && resp.StatusCode == http.StatusOK {
 		t.Errorf("%d of %d bytes without an error", len(body), len(data))
 	}
 	health, err := r.peer(t).Health(t.Context())

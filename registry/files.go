@@ -85,7 +85,7 @@ func (f files) PutContent(ctx context.Context, to string, content []byte) error 
 		err = f.Move(ctx, temporary, to)
 	}
 	if err != nil {
-		return errors.Join(err, f.root.RemoveAll(local(temporary)))
+		return errors.Join(noteFull(ctx, err), f.root.RemoveAll(local(temporary)))
 	}
 	return nil
 }
@@ -112,12 +112,12 @@ func (f files) Reader(_ context.Context, path string, offset int64) (io.ReadClos
 	return file, nil
 }
 
-func (f files) Writer(_ context.Context, to string, appending bool) (storagedriver.FileWriter, error) {
+func (f files) Writer(ctx context.Context, to string, appending bool) (storagedriver.FileWriter, error) {
 	if err := valid(to); err != nil {
 		return nil, err
 	}
 	if err := f.root.MkdirAll(local(path.Dir(to)), 0o750); err != nil {
-		return nil, err
+		return nil, noteFull(ctx, err)
 	}
 	flags := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
 	if appending {
@@ -125,19 +125,20 @@ func (f files) Writer(_ context.Context, to string, appending bool) (storagedriv
 	}
 	file, err := f.root.OpenFile(local(to), flags, 0o640)
 	if err != nil {
-		return nil, err
+		return nil, noteFull(ctx, err)
 	}
 	info, err := file.Stat()
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &fileWriter{File: file, remove: func() error { return f.root.Remove(local(to)) }, size: info.Size()}, nil
+	return &fileWriter{File: file, ctx: ctx, remove: func() error { return f.root.Remove(local(to)) }, size: info.Size()}, nil
 }
 
 // fileWriter writes one file. A later Writer can continue a file after Close.
 type fileWriter struct {
 	*os.File
 
+	ctx    context.Context // of the request
 	remove func() error
 	size   int64
 	closed bool
@@ -146,7 +147,7 @@ type fileWriter struct {
 func (w *fileWriter) Write(p []byte) (int, error) {
 	n, err := w.File.Write(p)
 	w.size += int64(n)
-	return n, err
+	return n, noteFull(w.ctx, err)
 }
 
 // ReadFrom hides the method of os.File, which would not update size.
@@ -161,10 +162,10 @@ func (w *fileWriter) Close() error {
 		return nil
 	}
 	w.closed = true
-	return w.File.Close()
+	return noteFull(w.ctx, w.File.Close())
 }
 
-func (w *fileWriter) Commit(context.Context) error { return w.Sync() }
+func (w *fileWriter) Commit(context.Context) error { return noteFull(w.ctx, w.Sync()) }
 
 func (w *fileWriter) Cancel(context.Context) error {
 	return errors.Join(w.Close(), w.remove())
@@ -196,12 +197,12 @@ func (f files) List(_ context.Context, at string) ([]string, error) {
 }
 
 // Move renames a file and syncs the directory.
-func (f files) Move(_ context.Context, from, to string) error {
+func (f files) Move(ctx context.Context, from, to string) error {
 	if err := f.root.MkdirAll(local(path.Dir(to)), 0o750); err != nil {
-		return err
+		return noteFull(ctx, err)
 	}
 	if err := f.root.Rename(local(from), local(to)); err != nil {
-		return notFound(err, from)
+		return notFound(noteFull(ctx, err), from)
 	}
 	return f.sync(path.Dir(to))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/registry/damage"
 	"airgap.dev/airgap/registry/ledger"
 )
 
@@ -29,17 +30,26 @@ type Options struct {
 	Join    http.Handler             // answers below /join/; nil: no host may join here
 	Log     *slog.Logger             // one line for each request and for each failed read
 	Version string                   // of airgap
+
+	NotServed []string              // why bundles of the store are not served, for Health
+	free      func() (int64, error) // bytes on the disk of the pushes; nil: the disk is asked
 }
+
+// Damage is content that the registry cannot serve.
+type Damage = damage.Fault
 
 // Health is the answer of /healthz.
 type Health struct {
 	Bundles []ServedBundle `json:"bundles"`           // the bundles that the registry serves
 	Problem string         `json:"problem,omitempty"` // why the registry accepts no pushes
-	Hidden  []string       `json:"hidden,omitempty"`  // repositories with pushed images that are not served: the names are reserved
-	Damage  []Damage       `json:"damage,omitempty"`  // damage of the bundles that a read has found
-	Lags    []Lag          `json:"lags,omitempty"`    // how far this registry is behind the others
-	Ends    *time.Time     `json:"ends,omitempty"`    // when the server certificate expires
-	Version string         `json:"version,omitempty"` // of the running airgap; "": unknown
+
+	NotServed []string `json:"notServed,omitempty"` // why bundles of the store are not served, such as a stick that is not mounted
+
+	Hidden  []string   `json:"hidden,omitempty"`  // repositories with pushed images that are not served: the names are reserved
+	Damage  []Damage   `json:"damage,omitempty"`  // damage of bundles and pushed images that a read has found
+	Lags    []Lag      `json:"lags,omitempty"`    // how far this registry is behind the others
+	Ends    *time.Time `json:"ends,omitempty"`    // when the server certificate expires
+	Version string     `json:"version,omitempty"` // of the running airgap; "": unknown
 }
 
 // ServedBundle identifies a bundle, also if another bundle has the same name.
@@ -53,9 +63,10 @@ type ServedBundle struct {
 type Handler struct {
 	http.Handler
 
-	problem  string   // why pushes are disabled; "": they work, or are not configured
+	problem  string // why pushes are disabled; "": they work, or are not configured
+	pushes   *pushes
 	hidden   []string // reserved repositories with pushed images
-	damage   *damageLog
+	damage   *damage.Log
 	metrics  *metrics
 	replicas []*replica
 	ledger   *ledger.Ledger // nil: the registry accepts no pushes
@@ -80,7 +91,7 @@ type Handler struct {
 // images.
 func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	view := bundle.NewView(bundle.NewestFirst(o.Bundles)...)
-	h := &Handler{damage: new(damageLog), metrics: newMetrics()}
+	h := &Handler{damage: new(damage.Log), metrics: newMetrics()}
 	bundles, files := view.Bundles(), readLog{view.FS(), o.Log, h.damage}
 	c, err := newCatalog(bundles, files)
 	if err != nil {
@@ -99,6 +110,8 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 			return nil, err
 		}
 	}
+	h.pushes = p
+	h.watchPushed(s, o.Log)
 	if len(p.hidden) > 0 {
 		h.hidden = p.hidden
 		o.Log.Warn("pushed images are not served: their names are reserved for bundles", "repositories", h.hidden)
@@ -125,7 +138,7 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	mux.Handle("/files/", http.FileServerFS(files))
 	served := bundleFiles{bundles, o.Log, h.damage}
 	mux.HandleFunc("/bundles/{name}/{file}", served.serveByName)
-	mux.HandleFunc("/healthz", h.health(bundles, o.Expiry, o.Version))
+	mux.HandleFunc("/healthz", h.health(bundles, o))
 	mux.Handle("/metrics", h.metrics.handler(h, o.Expiry))
 	for _, name := range publicFiles() {
 		mux.Handle("/"+name, served.serveNewest(name))
@@ -150,6 +163,9 @@ func openPushes(c *catalog, o Options) (storage, *pushes, error) {
 		return s, nil, err
 	}
 	p, err := newPushes(c, s, o.Users, o.Log)
+	if err == nil && o.free != nil {
+		p.free = o.free
+	}
 	return s, p, err
 }
 
@@ -170,15 +186,18 @@ func (h *Handler) Close() error {
 	return h.ledger.Close()
 }
 
-func (h *Handler) health(bundles []*bundle.Bundle, expiry func() time.Time, version string) http.HandlerFunc {
+func (h *Handler) health(bundles []*bundle.Bundle, o Options) http.HandlerFunc {
 	served := []ServedBundle{}
 	for _, b := range bundles {
 		served = append(served, servedBundle(b))
 	}
 	return func(w http.ResponseWriter, _ *http.Request) {
-		answer := Health{Bundles: served, Problem: h.problem, Hidden: h.hidden, Damage: h.damage.current(), Lags: h.lags(), Version: version}
-		if expiry != nil {
-			ends := expiry()
+		answer := Health{
+			Bundles: served, Problem: cmp.Or(h.problem, h.pushes.full()), NotServed: o.NotServed, Hidden: h.hidden,
+			Damage: h.damage.Current(), Lags: h.lags(), Version: o.Version,
+		}
+		if o.Expiry != nil {
+			ends := o.Expiry()
 			answer.Ends = &ends
 		}
 		w.Header().Set("Content-Type", "application/json")

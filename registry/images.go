@@ -2,7 +2,10 @@ package registry
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"airgap.dev/airgap/internal/reference"
+	"airgap.dev/airgap/registry/verified"
 )
 
 // images serves the registry protocol. The engine handles names, manifests and uploads. airgap serves
@@ -106,18 +110,25 @@ func (i images) serveBlob(w http.ResponseWriter, r *http.Request, path v2Path) {
 	d := digest.Digest(path.reference)
 	wide, found := i.catalog.layer(path.name, d)
 	if !found {
-		wide, found = i.pushes.layer(r.Context(), path.name, d)
+		wide, found = i.pushes.layer(r.Context(), path.name, d, r.Method == http.MethodHead)
 	}
 	if !found {
 		i.engine.ServeHTTP(w, r) // it writes the error
 		return
 	}
 	content, err := wide()
+	if err == nil {
+		defer content.Close()
+		err = probeFrom(content, r)
+	}
+	if verified.Unusable(err) || errors.Is(err, fs.ErrNotExist) {
+		i.engine.ServeHTTP(w, r) // as above
+		return
+	}
 	if err != nil {
 		writeError(w, http.StatusInternalServerError, "UNKNOWN", err.Error())
 		return
 	}
-	defer content.Close()
 	header := w.Header()
 	header.Set("Content-Type", "application/octet-stream")
 	header.Set("Docker-Content-Digest", d.String())
@@ -125,6 +136,20 @@ func (i images) serveBlob(w http.ResponseWriter, r *http.Request, path v2Path) {
 	header.Set("ETag", `"`+d.String()+`"`)
 	header.Set("Cache-Control", "max-age=31536000, immutable")
 	http.ServeContent(w, r, "", time.Time{}, content)
+}
+
+// probeFrom reads one byte of the requested range while the answer can still be an error.
+func probeFrom(content io.ReadSeeker, r *http.Request) error {
+	if r.Method != http.MethodGet {
+		return nil
+	}
+	if _, err := content.Seek(rangeStart(r), io.SeekStart); err != nil {
+		return nil //nolint:nilerr // not an offset: net/http refuses the range
+	}
+	if _, err := content.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
 }
 
 // withPath returns the request with the mapped path. It also maps the name of the repository from

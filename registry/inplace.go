@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/sidefiles"
+	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -132,7 +134,8 @@ func (s Store) Linked(b *bundle.Bundle) (string, error) {
 	return to, nil
 }
 
-// unavailable returns an error for each bundle that is served in place and cannot be read now.
+// unavailable returns an error for each bundle that is served in place and cannot be read now, and for each copy whose
+// index the disk does not return.
 func (s Store) unavailable() []error {
 	var problems []error
 	entries, _ := os.ReadDir(s.Dir) // List has reported the error
@@ -140,13 +143,48 @@ func (s Store) unavailable() []error {
 		path := filepath.Join(s.Dir, e.Name())
 		to, err := os.Readlink(path)
 		if err != nil {
-			continue // it is a copy
+			_, err := os.Stat(filepath.Join(path, bundle.IndexName))
+			if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && host.IgnoreMissing(err) != nil {
+				problems = append(problems, fmt.Errorf("bundle %s cannot be read: %w", e.Name(), err))
+			}
+			continue
 		}
 		if _, err := os.Stat(filepath.Join(to, bundle.IndexName)); err != nil {
-			problems = append(problems, fmt.Errorf("bundle %s is served in place, and is not available: %w", e.Name(), err))
+			problems = append(problems, advice.Add(fmt.Errorf("bundle %s is served in place, and is not available: %w", e.Name(), err),
+				"mount the stick again; the registry then serves the bundle within seconds"))
 		}
 	}
 	return problems
+}
+
+// Unavailable returns an error about the bundles that are served in place and cannot be read now, or nil.
+func (s Store) Unavailable() error { return errors.Join(s.unavailable()...) }
+
+// inPlace returns the state of each bundle that is served in place, by name: the file of its index, or why there is
+// none. The file is another one after a stick was mounted again.
+func (s Store) inPlace() map[string]string {
+	states := map[string]string{}
+	entries, _ := os.ReadDir(s.Dir) // List reports the error
+	for _, e := range entries {
+		to, err := os.Readlink(filepath.Join(s.Dir, e.Name()))
+		if err != nil {
+			continue // it is a copy
+		}
+		states[e.Name()] = to + ": " + fileState(filepath.Join(to, bundle.IndexName))
+	}
+	return states
+}
+
+func fileState(path string) string {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err.Error()
+	}
+	state := fmt.Sprint(info.Size(), " bytes of ", info.ModTime().UTC())
+	if stat, is := info.Sys().(*syscall.Stat_t); is {
+		state = fmt.Sprintf("file %d on device %d, %s", stat.Ino, stat.Dev, state)
+	}
+	return state
 }
 
 // copyingPrefix starts the name of a copy that will replace a link.

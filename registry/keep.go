@@ -11,13 +11,14 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/verified"
 )
 
 // KeepPushed copies blobs of pushed images from the bundle removed to the directory pushed, if no
 // remaining bundle contains them. A push does not store blobs that a bundle contains. The error
 // names images with blobs that could not be copied; all others are copied.
 func KeepPushed(ctx context.Context, pushed string, removed *bundle.Bundle, remaining []*bundle.Bundle) error {
-	blobs, problems := pushedBlobs(ctx, pushed, append(slices.Clone(remaining), removed))
+	blobs, _, problems := pushedBlobs(ctx, pushed, append(slices.Clone(remaining), removed))
 	if len(blobs) == 0 {
 		return problems
 	}
@@ -34,13 +35,14 @@ func KeepPushed(ctx context.Context, pushed string, removed *bundle.Bundle, rema
 		return errors.Join(problems, err)
 	}
 	defer own.Close()
+	existing := verified.New(own)
 	for image, digests := range blobs {
 		for _, d := range digests {
 			blob, held := all.blobs[d]
 			if _, stays := remainingCatalog.blobs[d]; stays || !held {
 				continue
 			}
-			if err := keepBlob(ctx, own, d, blob.open); err != nil {
+			if err := keepBlob(ctx, own, existing, d, blob.open); err != nil {
 				problems = errors.Join(problems, fmt.Errorf("keep the blobs of pushed image %s: %w", image, err))
 			}
 		}
@@ -53,14 +55,11 @@ func catalogOf(bundles []*bundle.Bundle) (*catalog, error) {
 	return newCatalog(view.Bundles(), view.FS())
 }
 
-// keepBlob writes a blob if it does not exist, with the owner of the directory: the registry's user.
-func keepBlob(ctx context.Context, pushed *host.Owned, d digest.Digest, open opener) error {
+// keepBlob writes a blob if it does not exist or is damaged, with the owner of the directory: the registry's user.
+func keepBlob(ctx context.Context, pushed *host.Owned, existing *verified.Blobs, d digest.Digest, open opener) error {
 	name := local(dataPath(d))
-	there, err := pushed.Open(name)
-	if err == nil {
-		return there.Close()
-	}
-	if host.IgnoreMissing(err) != nil {
+	err := existing.Check(name, d)
+	if err == nil || host.IgnoreMissing(err) != nil && !verified.Unusable(err) {
 		return err
 	}
 	content, err := open()

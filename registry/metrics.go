@@ -88,7 +88,11 @@ type stateCollector struct {
 }
 
 func damagedDesc() *prometheus.Desc {
-	return prometheus.NewDesc("airgap_registry_damaged_chunks", "Chunks of bundles that a client requested and that do not match their signed hash.", nil, nil)
+	return prometheus.NewDesc("airgap_registry_damaged_chunks", "Chunks of bundles and pushed blobs that a client requested and that do not match their hash.", nil, nil)
+}
+
+func unreadableDesc() *prometheus.Desc {
+	return prometheus.NewDesc("airgap_registry_unreadable_chunks", "Chunks of bundles and pushed blobs that a client requested and that the disk does not return.", nil, nil)
 }
 
 func behindDesc() *prometheus.Desc {
@@ -105,7 +109,7 @@ func certificateDesc() *prometheus.Desc {
 
 // Describe sends the descriptions of all metrics that Collect can send.
 func (stateCollector) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{damagedDesc(), behindDesc(), askedDesc(), certificateDesc()} {
+	for _, d := range []*prometheus.Desc{damagedDesc(), unreadableDesc(), behindDesc(), askedDesc(), certificateDesc()} {
 		to <- d
 	}
 }
@@ -115,7 +119,16 @@ func (s stateCollector) Collect(to chan<- prometheus.Metric) {
 	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
 	}
-	gauge(damagedDesc(), float64(len(s.damage.current())))
+	damaged, unreadable := 0, 0
+	for _, d := range s.damage.Current() {
+		if d.Cause != "" {
+			unreadable++
+		} else {
+			damaged++
+		}
+	}
+	gauge(damagedDesc(), float64(damaged))
+	gauge(unreadableDesc(), float64(unreadable))
 	for _, l := range s.lags() {
 		gauge(behindDesc(), float64(l.Behind), l.Peer)
 		asked := 0.0

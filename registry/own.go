@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/registry/damage"
 )
 
 // publicFiles returns the names of the files next to the parts, which hosts without airgap download.
@@ -21,7 +22,7 @@ func publicFiles() []string { return []string{"airgap.rpm", bundle.RPMKeyName} }
 type bundleFiles struct {
 	bundles []*bundle.Bundle
 	log     *slog.Logger
-	damage  *damageLog
+	damage  *damage.Log
 }
 
 // serveByName serves each file of each bundle, by the bundle's name or ID, for the store of another
@@ -104,17 +105,20 @@ func (o bundleFiles) refuse(w http.ResponseWriter, r *http.Request, b *bundle.Bu
 
 func (o bundleFiles) note(b *bundle.Bundle, name string, err error) {
 	o.log.Error("read bundle", "bundle", b.Index().Name, "file", name, "error", err.Error())
-	if d := (*bundle.DamageError)(nil); errors.As(err, &d) {
-		at := max(0, int64(d.Chunk)) * bundle.ChunkSize
-		o.damage.note(Damage{Bundle: b.Index().Name, Part: d.Part, Chunk: d.Chunk, Path: name}, func() error {
-			f, err := b.Own(name)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			return probeAt(f, at, f.Size())
-		})
+	d, known := damage.Of(err, name)
+	if !known {
+		d = Damage{Part: name, Chunk: -1, Path: name, Cause: err.Error()}
 	}
+	d.Bundle = b.Index().Name
+	at := max(0, int64(d.Chunk)) * bundle.ChunkSize
+	o.damage.Note(d, func() error {
+		f, err := b.Own(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		return probeAt(f, at, f.Size())
+	})
 }
 
 // logged reports a failed read: the client only sees a closed connection.

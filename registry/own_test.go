@@ -150,32 +150,6 @@ func flip(t *testing.T, path string) {
 	must(t, os.WriteFile(path, data, 0o644))
 }
 
-// TestStoreProtects: a copy that other users cannot change is verified once. Other bundles are
-// verified at each read.
-func TestStoreProtects(t *testing.T) {
-	f := bundletest.New(t)
-	s := Store{Dir: filepath.Join(t.TempDir(), "store")}
-	_, err := s.Import(t.Context(), f.Open(t), ui.Discard(), &f.Key.PublicKey)
-	must(t, err)
-	copied := filepath.Join(s.Dir, "test")
-	part := filepath.Join(copied, "bundle.tar.000")
-	wantProtected := func(name string, want bool) {
-		t.Helper()
-		if s.protects("test") != want {
-			t.Errorf("%s: protects is %t", name, !want)
-		}
-	}
-	wantProtected("a copy", true)
-	must(t, os.Chmod(part, 0o664))
-	wantProtected("a part that a group writes", false)
-	must(t, errors.Join(os.Chmod(part, 0o644), os.Chmod(copied, 0o777)))
-	wantProtected("a directory that all write", false)
-	must(t, errors.Join(os.Chmod(copied, 0o755), os.Rename(part, part+".real"), os.Symlink(part+".real", part)))
-	wantProtected("a part that is a link", false)
-	must(t, errors.Join(os.Rename(part+".real", part), os.Rename(copied, copied+".real"), os.Symlink(copied+".real", copied)))
-	wantProtected("a link", false)
-}
-
 // TestAPeersFileIsRefused: a peer reports which of its files is damaged.
 func TestAPeersFileIsRefused(t *testing.T) {
 	f := withPackage(t)

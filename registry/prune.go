@@ -140,43 +140,44 @@ func dependentDeltas(all, others []*bundle.Bundle) []string {
 
 // PushedBlobs returns all blobs of each pushed image. The bundles may contain some of them.
 func PushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (map[string][]digest.Digest, error) {
-	blobs, err := pushedBlobs(ctx, pushed, bundles)
+	blobs, _, err := pushedBlobs(ctx, pushed, bundles)
 	if err != nil {
 		return nil, err
 	}
 	return blobs, nil
 }
 
-// pushedBlobs returns the blobs of all readable images, and an error for the others.
-func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (map[string][]digest.Digest, error) {
+// pushedBlobs returns the blobs of all readable images, and an error for the others. hidden are repositories with
+// reserved names, whose images are not among them.
+func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (_ map[string][]digest.Digest, hidden []string, _ error) {
 	if _, err := os.Stat(pushed); err != nil {
-		return nil, host.IgnoreMissing(err)
+		return nil, nil, host.IgnoreMissing(err)
 	}
 	view := bundle.NewView(bundle.NewestFirst(bundles)...)
 	c, err := newCatalog(view.Bundles(), view.FS())
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, err := newStorage(c, pushed, nil) // an image that is hidden only by the name of a former bundle can still need a blob
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer s.files.Close()
 	n, err := s.namespace(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	blobs, problems := map[string][]digest.Digest{}, error(nil)
-	records, _, err := scanLinks(s, func(path string, err error) {
+	records, hidden, err := scanLinks(s, func(path string, err error) {
 		problems = errors.Join(problems, fmt.Errorf("read pushed images: %s: %w", s.file(engineRoot+"/repositories/"+path), err))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read pushed images: %w", err)
+		return nil, nil, fmt.Errorf("read pushed images: %w", err)
 	}
 	for at, record := range records.All() {
 		r, err := openRepository(ctx, n, at.Repository)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		needed, err := r.blobsBelow(ctx, record.Digest)
 		if err != nil {
@@ -185,7 +186,7 @@ func pushedBlobs(ctx context.Context, pushed string, bundles []*bundle.Bundle) (
 		}
 		blobs[at.String()] = needed
 	}
-	return blobs, problems
+	return blobs, hidden, problems
 }
 
 // removingPrefix starts the name of a bundle that is being removed.

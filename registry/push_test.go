@@ -197,7 +197,7 @@ func TestFullDisk(t *testing.T) {
 func TestFullDiskMeanwhile(t *testing.T) {
 	left := int64(reserve)
 	free := func() (int64, error) { return left, nil }
-	u := &upload{ReadCloser: io.NopCloser(strings.NewReader("abcd")), control: http.NewResponseController(httptest.NewRecorder()), free: free}
+	u := &upload{ReadCloser: io.NopCloser(strings.NewReader("abcd")), control: http.NewResponseController(httptest.NewRecorder()), check: func() error { return checkFree(free) }}
 	r := &limitedReader{Reader: strings.NewReader("abcd"), free: free}
 	for operation, from := range map[string]io.Reader{"push": u, "copy": r} {
 		left = reserve

@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/opencontainers/go-digest"
@@ -120,10 +119,28 @@ func (p *pushes) denial(repository, user string) (string, error) {
 func (p *pushes) serve(w http.ResponseWriter, r *http.Request, path v2Path, user string, engine http.Handler) {
 	if problem := p.conflict(r, path); problem != nil {
 		problem.write(w)
+		if problem.status == http.StatusInsufficientStorage {
+			p.dropUpload(r.Context(), path)
+		}
 		return
 	}
+	full := new(diskFull)
+	r = r.WithContext(context.WithValue(r.Context(), diskFullKey{}, full))
 	if r.Body != nil {
-		r.Body = &upload{ReadCloser: r.Body, control: http.NewResponseController(w), free: p.free}
+		free := func() error { return noteFull(r.Context(), checkFree(p.free)) }
+		r.Body = &upload{ReadCloser: r.Body, control: http.NewResponseController(w), check: free}
+	}
+	answer := &fullAnswer{ResponseWriter: w, full: full}
+	p.change(answer, r, path, user, engine)
+	if answer.replaced {
+		p.dropUpload(r.Context(), path)
+	}
+}
+
+// change has the engine make the change of a request, and records it.
+func (p *pushes) change(w http.ResponseWriter, r *http.Request, path v2Path, user string, engine http.Handler) {
+	if r.Method == http.MethodDelete {
+		r = r.WithContext(context.WithValue(r.Context(), deletion{}, true))
 	}
 	at := ledger.Reference{Repository: path.name, Reference: path.reference}
 	switch {
@@ -183,7 +200,8 @@ func (p *pushes) conflict(r *http.Request, path v2Path) *problem {
 		return &problem{http.StatusInternalServerError, "UNKNOWN", err.Error()}
 	}
 	if free-max(r.ContentLength, 0) < reserve {
-		return &problem{http.StatusInsufficientStorage, "DENIED", fmt.Sprintf("%d bytes are free on the registry's disk, and %d must stay free", free, reserve)}
+		return &problem{http.StatusInsufficientStorage, "DENIED",
+			fmt.Sprintf("%d bytes are free on the registry's disk, and %d must stay free; %s", free, reserve, freeSpaceHint)}
 	}
 	return nil
 }
@@ -259,7 +277,7 @@ type upload struct {
 	io.ReadCloser
 
 	control  *http.ResponseController
-	free     func() (int64, error)
+	check    func() error // returns an error if the disk is full
 	extended time.Time
 }
 
@@ -267,7 +285,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	if now := time.Now(); now.Sub(u.extended) > time.Second {
 		u.extended = now
 		_ = u.control.SetReadDeadline(now.Add(bodyTimeout)) // some ResponseWriters of tests cannot
-		if err := checkFree(u.free); err != nil {
+		if err := u.check(); err != nil {
 			return 0, err
 		}
 	}
@@ -292,16 +310,8 @@ func (r *limitedReader) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-func checkFree(free func() (int64, error)) error {
-	bytes, err := free()
-	if err == nil && bytes < reserve {
-		err = fmt.Errorf("%d bytes are free on the registry's disk, and %d must stay free", bytes, reserve)
-	}
-	return err
-}
-
-// layer returns a pushed blob of the repository name. Its bytes may come from a bundle.
-func (p *pushes) layer(ctx context.Context, name string, d digest.Digest) (opener, bool) {
+// layer returns a pushed blob of the repository name. Its bytes may come from a bundle. For whole see openPushed.
+func (p *pushes) layer(ctx context.Context, name string, d digest.Digest, whole bool) (opener, bool) {
 	if !p.storage.writable || d.Validate() != nil || d.Algorithm() != digest.SHA256 {
 		return nil, false
 	}
@@ -311,9 +321,5 @@ func (p *pushes) layer(ctx context.Context, name string, d digest.Digest) (opene
 	if held, ok := p.catalog.blobs[d]; ok {
 		return held.open, true
 	}
-	file := p.storage.file(dataPath(d))
-	if _, err := os.Stat(file); err != nil {
-		return nil, false
-	}
-	return func() (io.ReadSeekCloser, error) { return openVerified(file, d, p.log) }, true
+	return p.storage.openPushed(d, whole)
 }

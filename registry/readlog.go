@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 
-	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/registry/damage"
 )
 
 // readLog is a bundle's file system that logs each failed read. The client sees only a closed
@@ -14,7 +14,7 @@ import (
 type readLog struct {
 	fs.FS
 	log    *slog.Logger
-	damage *damageLog
+	damage *damage.Log
 }
 
 func (l readLog) Open(name string) (fs.File, error) {
@@ -49,8 +49,8 @@ func (f fileLog) Read(p []byte) (int, error) {
 	}
 	at, _ := f.Seek(0, io.SeekCurrent) // returns the current offset
 	words := []any{"path", f.name, "offset", at, "error", err.Error()}
-	if d := (*bundle.DamageError)(nil); errors.As(err, &d) {
-		f.of.damage.note(Damage{Bundle: d.Bundle, Part: d.Part, Chunk: d.Chunk, Path: f.name}, func() error { return f.of.reread(f.name, at) })
+	if d, is := damage.Of(err, f.name); is {
+		f.of.damage.Note(d, func() error { return f.of.reread(f.name, at) })
 		words = append(words, "bundle", d.Bundle, "part", d.Part, "chunk", d.Chunk)
 	}
 	f.of.log.Error("read bundle", words...)

@@ -125,11 +125,13 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener) erro
 	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	if err := server.Shutdown(grace); err != nil {
+	err := server.Shutdown(grace)
+	if err != nil {
 		server.Close()
-		if !errors.Is(err, context.DeadlineExceeded) {
-			return fmt.Errorf("stop registry: %w", err)
-		}
+	}
+	<-stopped // from here on, the server accepts no connection of a listener that stays open
+	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("stop registry: %w", err)
 	}
 	return nil
 }

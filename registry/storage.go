@@ -10,6 +10,7 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/verified"
 )
 
 // storage is the storage driver of the engine, and its directory.
@@ -20,7 +21,8 @@ type storage struct {
 	sparse   bool        // an index may be pushed without the manifests of some platforms
 	pushed   string      // directory of pushed images
 	files    *host.Owned // the same, for reading
-	reserved reserved    // repositories without pushed images
+	blobs    *verified.Blobs
+	reserved reserved // repositories without pushed images
 }
 
 // newStorage returns a storage of the bundles' catalog and, if pushed is set, of the pushed images in
@@ -33,7 +35,9 @@ func newStorage(c *catalog, pushed string, imported []string) (storage, error) {
 		return storage{StorageDriver: bundles, reserved: names}, err
 	}
 	f, err := openFiles(pushed)
-	return storage{StorageDriver: layered{pushable{f, names}, bundles}, writable: true, sparse: true, pushed: pushed, files: f.root, reserved: names}, err
+	blobs := verified.New(f.root)
+	own := pushable{checked{f, blobs}, names}
+	return storage{StorageDriver: layered{own, bundles}, writable: true, sparse: true, pushed: pushed, files: f.root, blobs: blobs, reserved: names}, err
 }
 
 // file returns the file of the engine's path in the directory of pushed images.

@@ -8,9 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"syscall"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
@@ -141,12 +139,8 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	var opened []*bundle.Bundle
 	problems := s.unavailable()
 	for _, name := range names {
-		open := bundle.Open
-		if s.protects(name) {
-			open = bundle.OpenKept
-		}
 		dir := filepath.Join(s.Dir, name)
-		b, err := open(dir, trusted...)
+		b, err := bundle.Open(dir, trusted...)
 		if err != nil {
 			problems = append(problems, err)
 			continue
@@ -159,33 +153,6 @@ func (s Store) Open(trusted ...*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
 	}
 	opened, baseless := dropIncomplete(opened)
 	return opened, errors.Join(append(problems, baseless...)...)
-}
-
-// protects reports whether the bundle name is a copy that only root and this user can change: not a
-// link to a stick, not a mount point, and not writable for others.
-func (s Store) protects(name string) bool {
-	store, err := os.Stat(s.Dir)
-	if err != nil {
-		return false
-	}
-	dir := filepath.Join(s.Dir, name)
-	entries, err := os.ReadDir(dir)
-	if err != nil || !ownerOnly(dir, store) {
-		return false
-	}
-	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !ownerOnly(filepath.Join(dir, e.Name()), store) })
-}
-
-// ownerOnly reports whether a file or directory is on the store's file system, belongs to root or this
-// user, and is writable only for its owner.
-func ownerOnly(path string, store fs.FileInfo) bool {
-	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() && !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
-		return false
-	}
-	stat, known := info.Sys().(*syscall.Stat_t)
-	storeStat, knownToo := store.Sys().(*syscall.Stat_t)
-	return known && knownToo && stat.Dev == storeStat.Dev && (stat.Uid == 0 || int(stat.Uid) == os.Geteuid())
 }
 
 // bundleDir returns the directory of a bundle in the store, or the one for its copy: its name or, if

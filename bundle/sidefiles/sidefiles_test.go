@@ -41,7 +41,7 @@ func TestChangedAfterTheCheck(t *testing.T) {
 	require.Contains(t, advice.Of(err), "copy airgap again")
 
 	// The copy without INSTALL.txt is a bundle, and another host can copy it.
-	kept, err := bundle.OpenKept(to, &f.Key.PublicKey)
+	kept, err := bundle.Open(to, &f.Key.PublicKey)
 	require.NoError(t, err)
 	defer kept.Close()
 	altered, err = sidefiles.Check(kept)

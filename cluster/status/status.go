@@ -106,6 +106,7 @@ func Read(ctx context.Context, keys []string, node string) *Status {
 		if health.Problem != "" {
 			st.Problems = append(st.Problems, health.Problem)
 		}
+		st.tellNotServed(health.NotServed)
 		for _, repository := range health.Hidden {
 			st.Problems = append(st.Problems, "images in "+repository+" are not served: the name is reserved for bundles; push them under another name, such as team/app")
 		}
@@ -135,6 +136,15 @@ func (st *Status) problem(err error) {
 	}
 	if err != nil && !slices.Contains(st.Problems, err.Error()) {
 		st.Problems = append(st.Problems, err.Error())
+	}
+}
+
+// tellNotServed adds what the registry reports and this command has not found itself.
+func (st *Status) tellNotServed(problems []string) {
+	for _, p := range problems {
+		if !slices.ContainsFunc(st.Problems, func(known string) bool { return strings.Contains(known, p) }) {
+			st.Problems = append(st.Problems, "the registry does not serve a bundle: "+p)
+		}
 	}
 }
 
@@ -169,7 +179,7 @@ func LocalKnown(keys []string, node string) (*Known, error) {
 	store := registry.Store{Dir: site.StoreDir}
 	names, err := store.List()
 	if err != nil || len(names) == 0 && !site.Exists(site.IndexDir) {
-		return k, err
+		return k, errors.Join(err, store.Unavailable())
 	}
 	t, err := site.TrustedKeys(keys, append(site.StoredBundles(site.StoreDir), site.IndexDir)...)
 	if err != nil {

@@ -35,7 +35,7 @@ func (st *Status) Write(w io.Writer) error {
 		}
 	}
 	for _, d := range st.Damage {
-		fmt.Fprintf(w, "          %s; airgap registry import DIR repairs it, or --from another registry\n", d)
+		fmt.Fprintf(w, "          %s; to repair it: %s\n", d, d.Fix())
 	}
 	st.writeHealth(w)
 	st.writeOwed(w)

@@ -2,14 +2,12 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cluster/verification"
-	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/version"
 	"airgap.dev/airgap/registry"
 	"airgap.dev/airgap/registry/trust"
@@ -28,13 +26,9 @@ type ServeOptions struct {
 	Log    *slog.Logger
 }
 
-// Serve serves every bundle of the store until ctx ends.
+// Serve serves every bundle of the store until ctx ends, also one that comes back on a stick.
 func Serve(ctx context.Context, o ServeOptions) error {
 	if err := o.mustBeInstalled("registry serve"); err != nil {
-		return err
-	}
-	bundles, err := openAny(o.Place, o.Log)
-	if err != nil {
 		return err
 	}
 	for _, addr := range o.Peers {
@@ -47,36 +41,32 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	if err != nil {
 		return err
 	}
-	return registry.Serve(ctx, registry.ServeOptions{
-		Options: registry.Options{
-			Bundles: bundles,
-			Pushed:  o.Pushed,
-			Users:   o.Users,
-			Brought: registry.Store{Dir: o.Dir}.ImportedNames,
-			Peers:   peers,
-			Join:    registry.JoinFiles(o.Join),
-			Log:     o.Log,
-			Version: version.String(),
+	store := registry.Store{Dir: o.Dir}
+	return registry.ServeStore(ctx, registry.StoreOptions{
+		ServeOptions: registry.ServeOptions{
+			Options: registry.Options{
+				Pushed:  o.Pushed,
+				Users:   o.Users,
+				Brought: store.ImportedNames,
+				Peers:   peers,
+				Join:    registry.JoinFiles(o.Join),
+				Log:     o.Log,
+				Version: version.String(),
+			},
+			Addr:        fmt.Sprintf(":%d", o.Port),
+			Certificate: certs.CertificateFile(),
+			Key:         certs.KeyFile(),
 		},
-		Addr:        fmt.Sprintf(":%d", o.Port),
-		Certificate: certs.CertificateFile(),
-		Key:         certs.KeyFile(),
+		Store: store,
+		Open:  o.open,
 	})
 }
 
-// openAny opens all readable bundles: one damaged bundle must not remove the others
-// from the cluster. The error is logged, and status and verify show it.
-func openAny(p Place, log *slog.Logger) ([]*bundle.Bundle, error) {
+// open opens all readable bundles: one damaged bundle must not remove the others from the cluster.
+func (p Place) open() ([]*bundle.Bundle, error) {
 	t, err := p.trusted()
 	if err != nil {
 		return nil, err
 	}
-	bundles, err := registry.Store{Dir: p.Dir}.Open(t.Keys...)
-	if err != nil {
-		log.Error("open store", "error", err.Error())
-	}
-	if len(bundles) == 0 {
-		return nil, advice.Add(errors.Join(fmt.Errorf("no bundle to serve in %s", p.Dir), err), "run airgap registry import DIR to add one")
-	}
-	return bundles, nil
+	return registry.Store{Dir: p.Dir}.Open(t.Keys...)
 }

@@ -24,9 +24,10 @@ func foreignDirs() []foreignDir {
 	return []foreignDir{
 		{
 			Dir: site.PushedDir, Owner: site.ServiceGroup, Unit: registry.UnitName,
-			Root:     "rollback writes blobs and prune reads them: host.Owned, which follows no link out of it and changes owners by descriptor; reset --wipe-data deletes: host.RemoveTree",
+			Root: "rollback writes blobs, prune reads them and garbage-collect deletes them: host.Owned, which follows no link out of it and " +
+				"changes owners by descriptor; reset --wipe-data deletes: host.RemoveTree",
 			Test:     "TestKeepPushedFollowsNoLink",
-			OpenedIn: []string{"registry/files.go", "registry/keep.go"},
+			OpenedIn: []string{"registry/files.go", "registry/garbage.go", "registry/keep.go"},
 		},
 		{
 			Dir: service.ApproverDir, Owner: "airgap-approver", Unit: jointoken.ApproverUnit,

@@ -13,12 +13,12 @@ func registryCommand(a *app) *cobra.Command {
 		Short: "Manage the registry that serves bundles to the cluster",
 		Long: `Manage the registry of this host. It serves the bundles in ` + site.StoreDir + `
 in place: images with their upstream names, RPMs for dnf, files for joining hosts. It
-verifies every byte on the first read.`,
+verifies every byte at every read.`,
 		Example: "  airgap registry status\n  airgap registry import /mnt/stick/bank\n  airgap registry prune --dry-run",
 		Args:    noArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(registryServeCommand(a), registryStatusCommand(a), registryImportCommand(a), registryPruneCommand(a), registryPasswdCommand(a), registryRenewCommand(a))
+	cmd.AddCommand(registryServeCommand(a), registryStatusCommand(a), registryImportCommand(a), registryPruneCommand(a), registryGarbageCommand(a), registryPasswdCommand(a), registryRenewCommand(a))
 	return withFormats(cmd, asText)
 }
 

@@ -16,7 +16,8 @@ the command. Copy images from the other registries (--peer) if they were pushed 
 airgap install and join start the command as ` + registry.UnitName + `, with options in
 ` + site.RegistryOpts + `. Its user owns only the pushed images.
 
-A new bundle is served after a restart, which airgap registry import does. A renewed
+A new bundle is served after a restart, which airgap registry import does. A bundle that
+is served in place is served within seconds after its stick is mounted. A renewed
 certificate is used from the next connection.`
 
 func registryServeCommand(a *app) *cobra.Command {

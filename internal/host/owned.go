@@ -174,3 +174,6 @@ func (o *Owned) handOver(f *os.File) error {
 	}
 	return f.Chown(o.uid, o.gid)
 }
+
+// Delete removes a file, or a directory with its contents. A missing one is no error.
+func (o *Owned) Delete(name string) error { return o.RemoveAll(name) }

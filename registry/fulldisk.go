@@ -1,0 +1,97 @@
+package registry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"golang.org/x/sys/unix"
+)
+
+// freeSpaceHint is the end of messages about a full disk.
+const freeSpaceHint = "on the registry's host, airgap registry garbage-collect and airgap registry prune free space"
+
+// diskFull reports whether a request has met a full disk. It is in the context of the request, because the engine
+// reports such an error like any other.
+type diskFull struct{ met atomic.Bool }
+
+type diskFullKey struct{}
+
+// noteFull returns err. If the disk or a quota is full, the answer to the request of ctx is 507.
+func noteFull(ctx context.Context, err error) error {
+	if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) && !errors.Is(err, errReserve) {
+		return err
+	}
+	if full, is := ctx.Value(diskFullKey{}).(*diskFull); is {
+		full.met.Store(true)
+	}
+	return err
+}
+
+// errReserve is the error of an upload that would use the reserve.
+var errReserve = errors.New("the registry's disk is full")
+
+// checkFree returns errReserve if less than the reserve is free.
+func checkFree(free func() (int64, error)) error {
+	bytes, err := free()
+	if err == nil && bytes < reserve {
+		err = fmt.Errorf("%w: %d bytes are free on the registry's disk, and %d must stay free", errReserve, bytes, reserve)
+	}
+	return err
+}
+
+// full returns why the disk accepts no pushes; "": it does, or no user may push.
+func (p *pushes) full() string {
+	if !p.storage.writable || !p.users.hasUsers() {
+		return ""
+	}
+	if err := checkFree(p.free); err != nil {
+		return fmt.Sprintf("pushes are refused: %v; %s", err, freeSpaceHint)
+	}
+	return ""
+}
+
+// fullAnswer answers 507 in place of an error of the engine after the disk was full.
+type fullAnswer struct {
+	http.ResponseWriter
+
+	full     *diskFull
+	replaced bool
+}
+
+func (a *fullAnswer) WriteHeader(status int) {
+	if a.replaced {
+		return
+	}
+	if status < http.StatusBadRequest || !a.full.met.Load() {
+		a.ResponseWriter.WriteHeader(status)
+		return
+	}
+	a.replaced = true
+	a.Header().Del("Content-Length")
+	writeError(a.ResponseWriter, http.StatusInsufficientStorage, "DENIED", "the registry's disk is full; "+freeSpaceHint)
+}
+
+func (a *fullAnswer) Write(p []byte) (int, error) {
+	if a.replaced {
+		return len(p), nil
+	}
+	return a.ResponseWriter.Write(p)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *fullAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// dropUpload removes a partial upload that the disk has no room for. The engine would keep it for two days.
+func (p *pushes) dropUpload(ctx context.Context, path v2Path) {
+	if _, err := uuid.Parse(path.reference); path.kind != uploads || err != nil {
+		return
+	}
+	dir := repositoryPath(path.name) + "/_uploads/" + path.reference
+	if err := p.storage.Delete(ctx, dir); err != nil && !missing(err) {
+		p.log.Error("remove partial upload", "path", dir, "error", err.Error())
+	}
+}
