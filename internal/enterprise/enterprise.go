@@ -26,8 +26,6 @@ type Release struct {
 	// Iptables is the package of iptables' nft flavour, UtilLinux that of mount and nsenter.
 	Iptables  string `json:"-"`
 	UtilLinux string `json:"-"`
-	// SHA1 says that rpm takes signatures over SHA-1, by the default crypto policy.
-	SHA1 bool `json:"-"`
 	// CPULevel is the lowest level of x86-64 that it runs on.
 	CPULevel int `json:"-"`
 	// GCC is the major version of the package gcc, which stays (Red Hat: developer tools of RHEL).
@@ -54,7 +52,7 @@ func Releases() []Release {
 		{
 			OS: "el8", Kernel: "4.18", Glibc: "2.28", Cgroup: "v1", PacketFilter: "iptables on nft",
 			Source:   "Red Hat: RHEL 8 package manifest; kubernetes#131881",
-			Iptables: "iptables", UtilLinux: "util-linux", SHA1: true, CPULevel: 2, GCC: 8, NoMatchedDevel: true,
+			Iptables: "iptables", UtilLinux: "util-linux", CPULevel: 2, GCC: 8, NoMatchedDevel: true,
 			Filesystems: [2]int{5, 1}, // Red Hat: a default XFS of RHEL 9, with bigtime, cannot be mounted on RHEL 8
 		},
 		{
