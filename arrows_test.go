@@ -144,7 +144,7 @@ var allowed = map[string][]string{
 
 	"internal/advice":           {},
 	"internal/await":            {},
-	"internal/cryptopolicy":     {},
+	"internal/cryptopolicy":     {"internal/enterprise"},
 	"internal/enterprise":       {},
 	"internal/exitcode":         {},
 	"internal/config/inventory": {"internal/advice", "internal/config", "internal/host", "internal/hostrange", "internal/remote", "internal/ui", "internal/yamlfault"},

@@ -10,6 +10,7 @@ import (
 
 	"airgap.dev/airgap/bundle/rpm/pgp"
 	"airgap.dev/airgap/internal/cryptopolicy"
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // target is a crypto policy, and the servers with it; none if no server was surveyed.
@@ -61,7 +62,7 @@ func (all targets) orAny() targets {
 	if len(all) > 0 {
 		return all
 	}
-	return targets{{policy: cryptopolicy.Policy{OS: "el8"}}}
+	return targets{{policy: cryptopolicy.Policy{OS: enterprise.Releases()[0].OS}}}
 }
 
 // on names the servers in a sentence: "rpm of w1, w2".

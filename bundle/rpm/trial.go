@@ -32,7 +32,7 @@ func (t Transaction) Trial(ctx context.Context, packages []nevra.NEVRA) error {
 	if err := host.RemoveTree(dir); err != nil {
 		return fmt.Errorf("try the packages: %w", err)
 	}
-	files, err := t.writeHeaders(ctx, filepath.Join(dir, "headers"), packages)
+	files, err := writeHeaders(ctx, t.Open, filepath.Join(dir, "headers"), packages)
 	if err != nil {
 		return fmt.Errorf("try the packages: %w", err)
 	}
@@ -51,15 +51,18 @@ func (t Transaction) Trial(ctx context.Context, packages []nevra.NEVRA) error {
 	return nil
 }
 
+// opener opens a package of the repository by its file name.
+type opener = func(ctx context.Context, fileName string) (io.ReadCloser, error)
+
 // writeHeaders copies each package up to its payload.
-func (t Transaction) writeHeaders(ctx context.Context, dir string, packages []nevra.NEVRA) ([]string, error) {
+func writeHeaders(ctx context.Context, open opener, dir string, packages []nevra.NEVRA) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	var files []string
 	for _, p := range packages {
 		path := filepath.Join(dir, p.FileName())
-		if err := t.writeHeader(ctx, path, p); err != nil {
+		if err := writeHeader(ctx, open, path, p); err != nil {
 			return nil, fmt.Errorf("read package %s: %w", p, err)
 		}
 		files = append(files, path)
@@ -67,8 +70,8 @@ func (t Transaction) writeHeaders(ctx context.Context, dir string, packages []ne
 	return files, nil
 }
 
-func (t Transaction) writeHeader(ctx context.Context, path string, p nevra.NEVRA) error {
-	from, err := t.Open(ctx, p.FileName())
+func writeHeader(ctx context.Context, open opener, path string, p nevra.NEVRA) error {
+	from, err := open(ctx, p.FileName())
 	if err != nil {
 		return err
 	}

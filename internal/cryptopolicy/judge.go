@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // Key describes an OpenPGP key, a primary key or a subkey.
@@ -135,7 +137,7 @@ func (p Policy) times(s Signature, k Key, now time.Time) Answer {
 }
 
 // classic reports whether rpm has its own OpenPGP parser, and no sequoia: EL 8 with rpm 4.14, EL 9 with 4.16.
-func (p Policy) classic() bool { return slices.Contains([]string{"el8", "el9"}, p.OS) }
+func (p Policy) classic() bool { return enterprise.Of(p.OS).OwnOpenPGP }
 
 // kind judges a key by its algorithm and size.
 func (p Policy) kind(k Key) Answer {
@@ -205,7 +207,7 @@ func (p Policy) sha1(what string) Answer {
 	no := refused("%s is over SHA-1, which %s refuses", what, p)
 	_, modules := p.base()
 	switch base, _ := p.base(); {
-	case p.OS == "el8":
+	case enterprise.Of(p.OS).SHA1:
 		return Answer{}
 	case p.SHA1 == "no":
 		return no

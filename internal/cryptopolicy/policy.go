@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/enterprise"
 )
 
 // Policy is the crypto policy of one server, or of servers without a survey if only OS is set.
@@ -59,7 +61,7 @@ func (p Policy) String() string {
 }
 
 func (p Policy) release() string {
-	return "EL " + cmp.Or(p.Version, strings.TrimPrefix(p.OS, "el"))
+	return "EL " + cmp.Or(p.Version, enterprise.Of(p.OS).Major())
 }
 
 // base returns the policy without its modules, and the modules. A server in FIPS mode without the name

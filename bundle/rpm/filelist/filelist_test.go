@@ -47,7 +47,9 @@ func TestEach(t *testing.T) {
 
 // TestMerged: /bin and /usr/bin are one directory.
 func TestMerged(t *testing.T) {
-	for path, want := range map[string]string{"/bin/sh": "/usr/bin/sh", "/sbin/ip": "/usr/sbin/ip", "/lib64/x": "/usr/lib64/x", "/lib/x": "/usr/lib/x", "/usr/bin/sh": "/usr/bin/sh", "/library/x": "/library/x", "/bin": "/bin"} {
+	for path, want := range map[string]string{"/bin/sh": "/usr/bin/sh", "/sbin/ip": "/usr/sbin/ip",
+		"/lib64/x": "/usr/lib64/x", "/lib/x": "/usr/lib/x", "/usr/bin/sh": "/usr/bin/sh", "/library/x": "/library/x", "/bin": "/bin",
+	} {
 		if got := Merged(path); got != want {
 			t.Errorf("%s is %s, want %s", path, got, want)
 		}
