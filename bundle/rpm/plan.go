@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // Plan reads the repositories and resolves the packages that the servers need
@@ -43,7 +45,15 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 			c.Proof += "; " + assumed + " for " + strings.Join(req.Assumed, ", ")
 		}
 	}
-	c.Packages, err = n.closure(ctx, len(c.Hosts)+len(req.Assumed))
+	if c.Packages, err = n.closure(ctx, len(c.Hosts)+len(req.Assumed)); err != nil {
+		return c, err
+	}
+	files, err := n.fileConflicts(ctx, systems, c.Packages)
+	if len(files.problems) > 0 {
+		return nil, advice.Add(&PlanError{OS: req.OS, Searched: u.names(), Problems: files.problems},
+			"leave one of the two packages out of packages.install, or remove the installed one from the servers and survey them again")
+	}
+	c.Notices = files.notices
 	return c, err
 }
 

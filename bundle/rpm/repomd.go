@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/bundle/rpm/pgp"
 	"airgap.dev/airgap/internal/httpclient"
 )
 
@@ -85,10 +86,10 @@ type source struct {
 
 // openSource reads the keys, and repomd.xml from the first mirror with a verified
 // one.
-func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os string) (*source, error) {
+func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, servers targets) (*source, error) {
 	s := &source{Searched: Searched{Repository: r}, seen: seen, fetch: f}
 	var err error
-	if s.keys, err = fetchKeyring(ctx, keyFetcher{f, seen}, r.GPGKeys, os); err != nil {
+	if s.keys, err = fetchKeyring(ctx, keyFetcher{f, seen}, r.GPGKeys, servers); err != nil {
 		return nil, err
 	}
 	if err := s.checkKeys(); err != nil {
@@ -135,9 +136,9 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 }
 
 // readSource reads one repository. Its errors name the repository.
-func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os, arch string) (*source, error) {
+func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, servers targets, arch string) (*source, error) {
 	ctx = httpclient.Checked(httpclient.For(ctx, "packages of repository "+r.Name))
-	s, err := openSource(ctx, f, r, seen, os)
+	s, err := openSource(ctx, f, r, seen, servers)
 	if err != nil {
 		return nil, fmt.Errorf("read repository %s: %w", r.Name, err)
 	}
@@ -171,7 +172,7 @@ func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if signatureTime(signature).IsZero() { // an error page, or an empty file
+	if pgp.Time(signature).IsZero() { // an error page, or an empty file
 		return false, &wrongError{fmt.Errorf("read %s: it is not an OpenPGP signature: ask the operator of this mirror", s.url("repodata/repomd.xml.asc"))}
 	}
 	if err := s.keys.check(bytes.NewReader(data), signature); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,9 @@ type Transaction struct {
 	IfAbsent map[nevra.NEVRA]bool
 	// Own lists the packages that airgap installed on the host, see Brought. Only these
 	// may be replaced by another build.
-	Own  []nevra.NEVRA
+	Own []nevra.NEVRA
+	// Open opens a package of the repository by its file name, for Trial; nil for no trial.
+	Open func(ctx context.Context, fileName string) (io.ReadCloser, error)
 	Log  string // file for dnf's output, which is appended; "" for none
 	Root string // root of Host's file system; "" is "/"
 }

@@ -31,9 +31,10 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 		provides: map[string][]*entry{}, files: map[string][]*entry{}, obsoletes: map[string][]*entry{}, scanned: map[string]bool{},
 	}
 	var group sync.WaitGroup
+	servers := req.targets()
 	errs := make([]error, len(req.Repositories))
 	for i, r := range req.Repositories {
-		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req.seen(r.Name), req.OS, req.Arch) })
+		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req.seen(r.Name), servers, req.Arch) })
 	}
 	group.Wait()
 	if ctx.Err() != nil {
