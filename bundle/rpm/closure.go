@@ -36,7 +36,9 @@ type Searched struct {
 	Unsigned  string
 	Timestamp int64 // of the metadata; 0 if it has none
 	Packages  int   // number of usable packages of the architecture
-	keys      Keyring
+	// Notices are sentences about the metadata, at most a few: records that airgap does not use, weak checksums.
+	Notices []string
+	keys    Keyring
 }
 
 // Keys returns the fingerprints of the vendor's keys. One of them must have signed

@@ -67,9 +67,9 @@ func (p *problem) report(found *problems, core []clause) {
 		}
 		switch c.kind {
 		case asked:
-			found.missing(c.text, "", c.list)
+			found.missing(c.text, strings.Join(p.universe.leftFor(c.text), "; "), c.list)
 		case needs:
-			found.missing(c.relation.String(), p.universe.nearest(c.relation.Name), p.owner(core, c))
+			found.missing(c.relation.String(), p.universe.hint(c.relation), p.owner(core, c))
 		case blocked:
 			found.add("%s", p.context(core, c.by)+c.text)
 		case conflicts:

@@ -202,8 +202,9 @@ func (p *richParser) term(depth int) (expression, bool) {
 	}
 	c := Capability{Name: name}
 	if len(p.words) > 1 && strings.ContainsAny(p.words[0][:1], "<>=") {
-		ranged, err := ParseCapability(name + " " + p.next() + " " + p.next())
-		if err != nil {
+		sign := p.next()
+		ranged, err := CapabilityOf(name, sign, p.next())
+		if err != nil || ranged.Flags == "" {
 			return expression{}, false
 		}
 		c = ranged

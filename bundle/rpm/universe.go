@@ -20,7 +20,8 @@ type universe struct {
 	provides  map[string][]*entry // by the capability's name
 	obsoletes map[string][]*entry // by the name of the obsoleted package
 	files     map[string][]*entry
-	scanned   map[string]bool // paths already searched in filelists
+	scanned   map[string]bool     // paths already searched in filelists
+	left      map[string][]string // sentences about packages that are left out, by name and by what they provide
 }
 
 // readUniverse reads all repositories in parallel, and reports the errors of all. Problems are sentences about the
@@ -29,6 +30,7 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	u = &universe{
 		sources: make([]*source, len(req.Repositories)), byName: map[string][]*entry{},
 		provides: map[string][]*entry{}, files: map[string][]*entry{}, obsoletes: map[string][]*entry{}, scanned: map[string]bool{},
+		left: map[string][]string{},
 	}
 	var group sync.WaitGroup
 	servers := req.targets()
@@ -55,16 +57,22 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	streams, problems := req.streams()
 	active, missing := all.active(streams, req.Modules, req.OS, req.Arch)
 	problems = append(problems, missing...)
-	hides := all.without(req.Plain).hides(active)
+	usual := all.without(req.Plain)
+	hides, why := usual.hides(active), usual.inactive(streams, req.OS, req.Arch)
 	// In the order of the configuration: the first repository with a build provides it.
 	for _, s := range u.sources {
+		for _, odd := range s.left {
+			u.leave(s.Name, odd)
+		}
 		for _, e := range s.entries {
 			if !hides(e.NEVRA) {
 				s.Packages++
 				u.add(e)
+			} else if reason := why[e.String()]; reason != "" {
+				u.leave(s.Name, e.odd(errors.New(reason)))
 			}
 		}
-		s.entries = nil
+		s.entries, s.left = nil, nil
 	}
 	return u, problems, nil
 }
@@ -190,7 +198,7 @@ func (u *universe) scan(ctx context.Context, path string) error {
 	return nil
 }
 
-var pkgid = regexp.MustCompile(`^<package [^>]*pkgid="([0-9a-fA-F]+)"`)
+var pkgid = regexp.MustCompile(`^<package\s[^>]*?pkgid\s*=\s*["']\s*([0-9a-fA-F]+)\s*["']`)
 
 // eachFilelist calls f with the checksum and the element of each package. It
 // fetches the file lists once. A repository may have none.
@@ -208,7 +216,7 @@ func (s *source) eachFilelist(ctx context.Context, f func(id string, element []b
 		}
 		s.filelists = m
 	}
-	return s.filelists.each(func(element []byte) error {
+	return s.filelists.each(ctx, func(element []byte) error {
 		if id := pkgid.FindSubmatch(element); id != nil {
 			return f(strings.ToLower(string(id[1])), element)
 		}
