@@ -29,6 +29,7 @@ type moduleBuild struct {
 	Name         string `yaml:"name"`
 	Stream       string `yaml:"stream"`
 	Version      uint64 `yaml:"version"`
+	Context      string `yaml:"context"`
 	Arch         string `yaml:"arch"`
 	Dependencies []struct {
 		Requires map[string][]string `yaml:"requires"`
@@ -142,10 +143,10 @@ func (req Request) streams() (map[string]string, []string) {
 
 func orDisabled(stream string) string { return cmp.Or(stream, "disabled") }
 
-// active returns the builds with the available packages: the newest build of each
-// enabled stream and of the streams that it requires, then of the default streams
-// of other modules, unless they require a stream that is not active. Problems
-// report streams that no repository has, only for named and for required streams.
+// active returns the builds with the available packages: of each enabled stream and of
+// the streams that it requires, then of the default streams of other modules, unless they
+// require a stream that is not active. The older builds of a stream are active, too.
+// Problems report streams that no repository has, only for named and for required streams.
 func (m modules) active(enabled map[string]string, named []string, os, arch string) (builds []moduleBuild, problems []string) {
 	streams := map[string]string{"platform": os}
 	var queue []string
@@ -164,7 +165,7 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 			}
 			continue
 		}
-		builds = append(builds, b)
+		builds = append(builds, m.olderBuilds(b)...)
 		for module, stream := range required {
 			if streams[module] == "" {
 				streams[module] = stream
@@ -182,7 +183,7 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 	slices.Sort(byDefault)
 	for _, module := range byDefault {
 		if b, required, ok := m.build(module, streams, arch); ok && len(required) == 0 {
-			builds = append(builds, b)
+			builds = append(builds, m.olderBuilds(b)...)
 		}
 	}
 	return builds, problems
@@ -209,6 +210,19 @@ func (m modules) build(module string, streams map[string]string, arch string) (m
 		}
 	}
 	return moduleBuild{}, nil, false
+}
+
+// olderBuilds returns b and the other builds of its stream with its context, the newest first: dnf shows
+// their packages, too.
+func (m modules) olderBuilds(b moduleBuild) []moduleBuild {
+	var all []moduleBuild
+	for _, o := range m.builds {
+		if o.Name == b.Name && o.Stream == b.Stream && o.Context == b.Context && o.Arch == b.Arch {
+			all = append(all, o)
+		}
+	}
+	slices.SortStableFunc(all, func(x, y moduleBuild) int { return cmp.Compare(y.Version, x.Version) })
+	return all
 }
 
 // compatible reports whether streams satisfy the requirements of a build, and returns
@@ -250,27 +264,35 @@ func (m modules) without(names []string) modules {
 	return m
 }
 
-// hides returns whether dnf hides a package: it belongs to an inactive stream, or
-// to no stream although an active stream has packages of its name.
-func (m modules) hides(active []moduleBuild) func(nevra.NEVRA) bool {
+// hides returns whether dnf hides a package: it belongs to an inactive stream, or to no
+// stream although an active stream has a package with a name that it has or provides.
+func (m modules) hides(active []moduleBuild) func(*entry) bool {
 	shown, names, listed := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, b := range m.builds {
 		for _, rpm := range b.Artifacts.RPMs {
-			listed[rpm] = true
+			listed[withEpoch(rpm)] = true
 		}
 	}
 	for _, b := range active {
 		for _, rpm := range b.Artifacts.RPMs {
-			shown[rpm] = true
+			shown[withEpoch(rpm)] = true
 			if n, err := nevra.Parse(rpm); err == nil && n.Arch != "src" {
 				names[n.Name] = true
 			}
 		}
 	}
-	return func(n nevra.NEVRA) bool {
-		if name := n.String(); shown[name] || !listed[name] {
-			return !shown[name] && (names[n.Name] || strings.Contains(n.Release, ".module"))
+	return func(e *entry) bool {
+		if name := e.String(); shown[name] || listed[name] {
+			return !shown[name]
 		}
-		return true
+		return names[e.Name] || strings.Contains(e.Release, ".module") || slices.ContainsFunc(e.provides, func(c Capability) bool { return names[c.Name] })
 	}
+}
+
+// withEpoch returns NAME-EPOCH:VERSION-RELEASE.ARCH of a package that can lack the epoch.
+func withEpoch(rpm string) string {
+	if n, err := nevra.Parse(rpm); err == nil {
+		return n.String()
+	}
+	return rpm
 }

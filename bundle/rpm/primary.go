@@ -21,12 +21,13 @@ type entry struct {
 	conflicts []expression
 	obsoletes []Capability
 	// weak dependencies, used only to choose between alternatives
-	recommends, suggests []Capability
-	files                []string // the files in primary; filelists has all
-	license              string   // from the vendor
-	built                int64    // time of the package file, seconds since 1970
-	ordinal              int      // index of the element in primary
-	kept                 *Kept    // of an earlier bundle; nil: the element is in primary
+	recommends, suggests  []Capability
+	supplements, enhances []expression
+	files                 []string // the files in primary; filelists has all
+	license               string   // from the vendor
+	built                 int64    // time of the package file, seconds since 1970
+	ordinal               int      // index of the element in primary
+	kept                  *Kept    // of an earlier bundle; nil: the element is in primary
 }
 
 // xmlPackage has the needed fields of the element.
@@ -57,9 +58,11 @@ type xmlPackage struct {
 		Conflicts xmlEntries `xml:"conflicts"`
 		Obsoletes xmlEntries `xml:"obsoletes"`
 		// Weak dependencies are not installed.
-		Recommends xmlEntries `xml:"recommends"`
-		Suggests   xmlEntries `xml:"suggests"`
-		Files      []string   `xml:"file"`
+		Recommends  xmlEntries `xml:"recommends"`
+		Suggests    xmlEntries `xml:"suggests"`
+		Supplements xmlEntries `xml:"supplements"`
+		Enhances    xmlEntries `xml:"enhances"`
+		Files       []string   `xml:"file"`
 	} `xml:"format"`
 }
 
@@ -119,7 +122,10 @@ func parsePackage(element []byte) (*entry, error) {
 			return nil, fmt.Errorf("read package %s: %w", e, err)
 		}
 	}
-	for to, from := range map[*[]expression]xmlEntries{&e.requires: x.Format.Requires, &e.conflicts: x.Format.Conflicts} {
+	for to, from := range map[*[]expression]xmlEntries{
+		&e.requires: x.Format.Requires, &e.conflicts: x.Format.Conflicts,
+		&e.supplements: x.Format.Supplements, &e.enhances: x.Format.Enhances,
+	} {
 		if *to, err = from.expressions(); err != nil {
 			return nil, fmt.Errorf("read package %s: %w", e, err)
 		}
