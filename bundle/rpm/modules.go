@@ -165,7 +165,11 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 			}
 			continue
 		}
-		builds = append(builds, m.olderBuilds(b)...)
+		if all := m.shown(b, streams); len(all) > 0 {
+			builds = append(builds, all...)
+		} else {
+			builds = append(builds, b) // enabled: dnf uses an older build
+		}
 		for module, stream := range required {
 			if streams[module] == "" {
 				streams[module] = stream
@@ -183,7 +187,7 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 	slices.Sort(byDefault)
 	for _, module := range byDefault {
 		if b, required, ok := m.build(module, streams, arch); ok && len(required) == 0 {
-			builds = append(builds, m.olderBuilds(b)...)
+			builds = append(builds, m.shown(b, streams)...)
 		}
 	}
 	return builds, problems
@@ -212,17 +216,33 @@ func (m modules) build(module string, streams map[string]string, arch string) (m
 	return moduleBuild{}, nil, false
 }
 
-// olderBuilds returns b and the other builds of its stream with its context, the newest first: dnf shows
-// their packages, too.
-func (m modules) olderBuilds(b moduleBuild) []moduleBuild {
+// shown returns the builds of b's stream whose packages dnf shows, the newest first: all builds of each context
+// whose newest build is compatible with streams. There are none if only older builds are compatible.
+func (m modules) shown(b moduleBuild, streams map[string]string) []moduleBuild {
 	var all []moduleBuild
+	newest := map[string]moduleBuild{} // by context
 	for _, o := range m.builds {
-		if o.Name == b.Name && o.Stream == b.Stream && o.Context == b.Context && o.Arch == b.Arch {
-			all = append(all, o)
+		if o.Name != b.Name || o.Stream != b.Stream || o.Arch != b.Arch {
+			continue
+		}
+		all = append(all, o)
+		if have, known := newest[o.Context]; !known || o.Version > have.Version {
+			newest[o.Context] = o
 		}
 	}
+	all = slices.DeleteFunc(all, func(o moduleBuild) bool { return !newest[o.Context].fits(streams) })
 	slices.SortStableFunc(all, func(x, y moduleBuild) int { return cmp.Compare(y.Version, x.Version) })
 	return all
+}
+
+// fits reports whether a build is compatible with streams.
+func (b moduleBuild) fits(streams map[string]string) bool {
+	for _, d := range b.Dependencies {
+		if _, ok := compatible(d.Requires, streams); ok {
+			return true
+		}
+	}
+	return len(b.Dependencies) == 0
 }
 
 // compatible reports whether streams satisfy the requirements of a build, and returns

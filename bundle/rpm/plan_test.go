@@ -344,7 +344,7 @@ func TestPlanSeveralHosts(t *testing.T) {
 	for _, p := range c.Packages {
 		got = append(got, p.Name+"@"+strings.Join(p.Hosts, ","))
 	}
-	if want := "app@ lib@db2,db3 mta@db1,db2"; strings.Join(got, " ") != want {
+	if want := "app@ extra@db1,db2 lib@db2,db3"; strings.Join(got, " ") != want {
 		t.Errorf("planned %v, want %s", got, want)
 	}
 	if want := "proven against db1, db2, db3"; c.Proof != want {
@@ -358,7 +358,7 @@ func TestPlanSeveralHosts(t *testing.T) {
 	for _, p := range c.Packages {
 		got = append(got, p.Name+"@"+strings.Join(p.Hosts, ","))
 	}
-	if want := "app@ lib@db2,db3,w1,w2 mta@db1,db2,w1,w2"; strings.Join(got, " ") != want {
+	if want := "app@ extra@db1,db2,w1,w2 lib@db2,db3,w1,w2"; strings.Join(got, " ") != want {
 		t.Errorf("planned %v, want %s", got, want)
 	}
 	if want := "proven against db1, db2, db3; assumed (profile el9-minimal) for w1, w2"; c.Proof != want || !slices.Equal(c.Hosts, []string{"db1", "db2", "db3"}) {

@@ -36,7 +36,7 @@ func TestRichRelationsOfInstalled(t *testing.T) {
 		{name: "and", install: "x i", packages: []pkg{x, y1, i}, installed: withBash(conflict("(y and i)")), problems: []string{"old, which is installed, conflicts with (y and i)"}},
 		{name: "and, one of them", install: "x", packages: []pkg{x, y1, i}, installed: withBash(conflict("(y and i)")), want: "x-1<packages.install y-1<x"},
 		{name: "or", install: "i", packages: []pkg{i}, installed: withBash(conflict("(y or i)")), problems: []string{"old, which is installed, conflicts with (y or i)"}},
-		{name: "nested", install: "x i", packages: []pkg{x, y1, i}, installed: withBash(conflict("((y with y < 2) unless i)")), want: "i-1<packages.install x-1<packages.install y-1<x"},
+		{name: "nested", install: "x i", packages: []pkg{x, y1, i}, installed: withBash(conflict("((y with y < 2) unless i)")), want: "i-1<old,packages.install x-1<packages.install y-1<x"},
 		{name: "a requirement", install: "x", packages: []pkg{x, y1, i}, installed: withBash(need("(i if y)")), want: "i-1<old x-1<packages.install y-1<x"},
 		{name: "a nested requirement", install: "x", packages: []pkg{x, y1, i}, installed: withBash(need("((i and z) if y)"), present("z", "1", "z")), want: "i-1<old x-1<packages.install y-1<x"},
 		{name: "a requirement that cannot be satisfied", install: "x", packages: []pkg{x, y1}, installed: withBash(need("(i if y)")),

@@ -31,6 +31,12 @@ func TestOlderBuilds(t *testing.T) {
 		moduleDocumentOf("app:s:2:c", "platform: [el9]", "app-0:2-"+r2+".x86_64", "app-plugin-0:2-"+r2+".x86_64") +
 		moduleDocumentOf("app:t:3:c", "platform: [el9]", "other-0:3-1.module+el9+9.x86_64")
 	usual := builds + defaultStream("app", "s")
+	contexts := moduleDocumentOf("app:s:1:c1", "platform: [el9]", "app-0:1-"+r1+".x86_64") +
+		moduleDocumentOf("app:s:2:c2", "platform: [el9]", "app-0:2-"+r2+".x86_64") + defaultStream("app", "s")
+	another := moduleDocumentOf("app:s:1:c1", "platform: [el8]", "app-0:1-"+r1+".x86_64") +
+		moduleDocumentOf("app:s:2:c2", "platform: [el9]", "app-0:2-"+r2+".x86_64") + defaultStream("app", "s")
+	newer := moduleDocumentOf("app:s:1:c", "platform: [el9]", "app-0:1-"+r1+".x86_64", "app-0:9-1.el9.x86_64") +
+		moduleDocumentOf("app:s:2:c", "platform: [el8]", "app-0:2-"+r2+".x86_64") + defaultStream("app", "s")
 	old := has(t, "app-1-"+r1+".x86_64", "app")
 	old.Provides = []Capability{self(old.NEVRA)}
 	for _, c := range []struct {
@@ -43,6 +49,9 @@ func TestOlderBuilds(t *testing.T) {
 		{name: "the newest", modules: usual, install: "app-plugin", want: "app-2<app-plugin app-plugin-2<packages.install"},
 		{name: "for an installed older build", modules: usual, install: "app-plugin", installed: []InstalledPackage{old}, want: "app-plugin-1<packages.install"},
 		{name: "of an enabled stream", modules: builds, streams: map[string]string{"app": "s"}, install: "app-plugin", installed: []InstalledPackage{old}, want: "app-plugin-1<packages.install"},
+		{name: "of another context", modules: contexts, install: "app-1", want: "app-1<packages.install"},
+		{name: "of a context for another system", modules: another, install: "app-1", problems: []string{"no package provides app-1"}},
+		{name: "the newest build is for another system", modules: newer, install: "app-1", problems: []string{"no package provides app-1"}},
 		{name: "requested", modules: usual, install: "app-1", want: "app-1<packages.install"},
 		{name: "with its release", modules: usual, install: "app-1-" + r1, want: "app-1<packages.install"},
 		{name: "of an inactive stream", modules: usual, install: "other", problems: []string{"no package provides other"}},

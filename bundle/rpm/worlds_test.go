@@ -43,9 +43,12 @@ func (w *world) compare(t *testing.T) (solved, differ int) {
 	for _, p := range w.installed {
 		host.Packages = append(host.Packages, p.entry(t).asInstalled())
 	}
-	u, _, err := readUniverse(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: repositories, Hosts: []Installed{host}})
+	u, problems, err := readUniverse(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: repositories, Hosts: []Installed{host}})
 	if err != nil {
 		t.Fatal(err)
+	}
+	if len(problems) > 0 {
+		t.Skip(problems) // Plan refuses an enabled stream without a usable build, dnf ignores it
 	}
 	dnf := newDNFSolver(t, root, string(from), "one", "two")
 	for range 12 {
