@@ -211,7 +211,7 @@ func (p *problem) demand(why reason, x expression) ([]clause, error) {
 		return []clause{{[]int{-p.number[why.by]}, reason{kind: blocked, by: why.by, text: err.Error()}}}, nil
 	}
 	self := why.by // a package does not conflict with itself, but it can be its own condition
-	if why.kind != conflicts {
+	if why.kind != conflicts || why.relation.several() {
 		self = nil
 	}
 	forms, err := p.normal(x.plain(), false, self)

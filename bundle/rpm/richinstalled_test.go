@@ -44,6 +44,10 @@ func TestRichRelationsOfInstalled(t *testing.T) {
 		{name: "a requirement with else", install: "x", packages: []pkg{x, y1, i}, installed: withBash(need("(i if y else z)"), present("z", "1", "z")), want: "i-1<old x-1<packages.install y-1<x"},
 		{name: "a package that is its own condition", install: "x", packages: []pkg{{nevra: "x-1-1.x86_64", provides: []string{"z"}, requires: []string{"(i if z)"}}, i},
 			installed: withBash(), want: "i-1<x x-1<packages.install"},
+		{name: "a package that is a part of its own conflict", install: "x", packages: []pkg{{nevra: "x-1-1.x86_64", provides: []string{"z"}, conflicts: []string{"(z and i)"}}},
+			installed: withBash(present("i", "1", "i")), problems: []string{"it conflicts with (z and i)"}},
+		{name: "a package that conflicts with its own name", install: "x", packages: []pkg{{nevra: "x-1-1.x86_64", provides: []string{"z"}, conflicts: []string{"z", "(z or i)"}}},
+			installed: withBash(), want: "x-1<packages.install"},
 		{name: "a conflict with a file", install: "i", packages: []pkg{{nevra: "i-1-1.x86_64", files: []string{"/usr/bin/i"}}}, installed: withBash(conflict("/usr/bin/i")),
 			problems: []string{"old-1-1.x86_64, which is installed, conflicts with /usr/bin/i"}},
 	} {
