@@ -256,11 +256,11 @@ func (s *fileSearch) readSurveys(lists map[nevra.NEVRA]*entry) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("no repository lists the files of installed packages, so they are not compared with those of the bundle (%s; on %s): airgap preflight tests the transaction on the server",
-		some(slices.Sorted(maps.Keys(unknown)), "packages"), some(slices.Sorted(maps.Keys(hosts)), "servers"))}
+		nameSome(slices.Sorted(maps.Keys(unknown)), "packages"), nameSome(slices.Sorted(maps.Keys(hosts)), "servers"))}
 }
 
-// some lists the first three names.
-func some(names []string, of string) string {
+// nameSome lists the first three names.
+func nameSome(names []string, of string) string {
 	const most = 3
 	if len(names) <= most {
 		return strings.Join(names, ", ")
@@ -290,15 +290,15 @@ func (s *fileSearch) judge(ctx context.Context, p pair, paths []string) (problem
 	paths = slices.Compact(paths)
 	who := fmt.Sprintf("%s and %s", p.by.People(), p.other())
 	if p.have.Name != "" {
-		who = fmt.Sprintf("%s and %s, which is installed on %s,", p.by.People(), p.other(), some(s.hosts(p), "servers"))
+		who = fmt.Sprintf("%s and %s, which is installed on %s,", p.by.People(), p.other(), nameSome(s.hosts(p), "servers"))
 	}
 	if p.old == nil || p.have.Name != "" && p.old.NEVRA != p.have {
 		return "", fmt.Sprintf("%s have %s: no repository has this build of %s, so airgap cannot compare the contents; airgap preflight tests the transaction on the server",
-			who, some(paths, "files"), p.have.Name)
+			who, nameSome(paths, "files"), p.have.Name)
 	}
 	a, b := s.header(ctx, p.by), s.header(ctx, p.old)
 	if a == nil || b == nil {
-		return "", fmt.Sprintf("%s have %s: airgap could not read their headers to compare the contents; airgap preflight tests the transaction on the server", who, some(paths, "files"))
+		return "", fmt.Sprintf("%s have %s: airgap could not read their headers to compare the contents; airgap preflight tests the transaction on the server", who, nameSome(paths, "files"))
 	}
 	wanted := func(path string) bool { _, is := slices.BinarySearch(paths, path); return is }
 	these, those := a.Files(wanted), b.Files(wanted)
@@ -314,7 +314,7 @@ func (s *fileSearch) judge(ctx context.Context, p pair, paths []string) (problem
 	if len(wrong) == 0 {
 		return "", ""
 	}
-	return fmt.Sprintf("%s both have %s %s: rpm refuses to install them together", who, some(wrong, "files"), how), ""
+	return fmt.Sprintf("%s both have %s %s: rpm refuses to install them together", who, nameSome(wrong, "files"), how), ""
 }
 
 // header returns the header of a package; nil if it cannot be read.

@@ -153,6 +153,14 @@ func (u *universe) leftFor(spec string) []string {
 	}
 }
 
+// hintFor is hint for a name, a build or a pattern in packages.install.
+func (u *universe) hintFor(spec string) string {
+	if newest := u.nearestTo(spec); newest != "" {
+		return strings.Join(append([]string{"the newest is " + newest}, u.leftFor(spec)...), "; ")
+	}
+	return strings.Join(u.leftFor(spec), "; ")
+}
+
 // hint says what the repositories have instead of a missing package: an older one, or one that is left out. It is "" if
 // they have neither.
 func (u *universe) hint(x expression) string {

@@ -27,6 +27,7 @@ type moduleBuild struct {
 	Name         string        `yaml:"name"`
 	Stream       string        `yaml:"stream"`
 	Version      moduleVersion `yaml:"version"`
+	Context      string        `yaml:"context"`
 	Arch         string        `yaml:"arch"` // "" is every architecture
 	Dependencies []struct {
 		Requires map[string][]string `yaml:"requires"`

@@ -47,10 +47,10 @@ func (req Request) streams() (map[string]string, []string) {
 
 func orDisabled(stream string) string { return cmp.Or(stream, "disabled") }
 
-// active returns the builds with the available packages: the newest build of each
-// enabled stream and of the streams that it requires, then of the default streams
-// of other modules, unless they require a stream that is not active. Problems
-// report named streams that are not active.
+// active returns the builds with the available packages: of each enabled stream and of
+// the streams that it requires, then of the default streams of other modules, unless they
+// require a stream that is not active. The older builds of a stream are active, too.
+// Problems report named streams that are not active.
 func (m modules) active(enabled map[string]string, named []string, os, arch string) (builds []moduleBuild, problems []string) {
 	c := m.choose(enabled, os, arch)
 	for _, module := range slices.Sorted(maps.Keys(c.blocked)) {
@@ -110,7 +110,11 @@ func (m modules) attempt(enabled, blocked map[string]string, os, arch string) st
 			blocked[module] = why
 			continue
 		}
-		c.builds = append(c.builds, b)
+		if all := m.shown(b, c.streams); len(all) > 0 {
+			c.builds = append(c.builds, all...)
+		} else {
+			c.builds = append(c.builds, b) // enabled: dnf uses an older build
+		}
 		for _, other := range slices.Sorted(maps.Keys(required)) {
 			if c.streams[other] == "" {
 				c.streams[other], requires[other] = required[other], module
@@ -151,7 +155,7 @@ func (m modules) addDefaults(c *streamChoice, arch string) {
 		case ok && b.blockedBy(c.blocked) != "":
 			c.blocked[module] = b.blockedBy(c.blocked)
 		case ok && len(required) == 0:
-			c.builds = append(c.builds, b)
+			c.builds = append(c.builds, m.shown(b, c.streams)...)
 		case ok:
 			c.blocked[module] = "it requires streams that are not active: " + strings.Join(streamNames(required), ", ")
 		default:
@@ -210,6 +214,35 @@ func (m modules) build(module string, streams map[string]string, arch string) (m
 	return moduleBuild{}, nil, false
 }
 
+// shown returns the builds of b's stream whose packages dnf shows, the newest first: all builds of each context
+// whose newest build is compatible with streams. There are none if only older builds are compatible.
+func (m modules) shown(b moduleBuild, streams map[string]string) []moduleBuild {
+	var all []moduleBuild
+	newest := map[string]moduleBuild{} // by context
+	for _, o := range m.builds {
+		if o.Name != b.Name || o.Stream != b.Stream || o.Arch != b.Arch {
+			continue
+		}
+		all = append(all, o)
+		if have, known := newest[o.Context]; !known || o.Version > have.Version {
+			newest[o.Context] = o
+		}
+	}
+	all = slices.DeleteFunc(all, func(o moduleBuild) bool { return !newest[o.Context].fits(streams) })
+	slices.SortStableFunc(all, func(x, y moduleBuild) int { return cmp.Compare(y.Version, x.Version) })
+	return all
+}
+
+// fits reports whether a build is compatible with streams.
+func (b moduleBuild) fits(streams map[string]string) bool {
+	for _, d := range b.Dependencies {
+		if _, ok := compatible(d.Requires, streams); ok {
+			return true
+		}
+	}
+	return len(b.Dependencies) == 0
+}
+
 // compatible reports whether streams satisfy the requirements of a build, and returns
 // the additional streams. A requirement lists streams by module: an empty list is any
 // stream, and a stream after a dash is excluded.
@@ -249,27 +282,35 @@ func (m modules) without(names []string) modules {
 	return m
 }
 
-// hides returns whether dnf hides a package: it belongs to an inactive stream, or
-// to no stream although an active stream has packages of its name.
-func (m modules) hides(active []moduleBuild) func(nevra.NEVRA) bool {
+// hides returns whether dnf hides a package: it belongs to an inactive stream, or to no
+// stream although an active stream has a package with a name that it has or provides.
+func (m modules) hides(active []moduleBuild) func(*entry) bool {
 	shown, names, listed := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, b := range m.builds {
 		for _, rpm := range b.Artifacts.RPMs {
-			listed[rpm] = true
+			listed[withEpoch(rpm)] = true
 		}
 	}
 	for _, b := range active {
 		for _, rpm := range b.Artifacts.RPMs {
-			shown[rpm] = true
+			shown[withEpoch(rpm)] = true
 			if n, err := nevra.Parse(rpm); err == nil && n.Arch != "src" {
 				names[n.Name] = true
 			}
 		}
 	}
-	return func(n nevra.NEVRA) bool {
-		if name := n.String(); shown[name] || !listed[name] {
-			return !shown[name] && (names[n.Name] || strings.Contains(n.Release, ".module"))
+	return func(e *entry) bool {
+		if name := e.String(); shown[name] || listed[name] {
+			return !shown[name]
 		}
-		return true
+		return names[e.Name] || strings.Contains(e.Release, ".module") || slices.ContainsFunc(e.provides, func(c Capability) bool { return names[c.Name] })
 	}
+}
+
+// withEpoch returns NAME-EPOCH:VERSION-RELEASE.ARCH of a package that can lack the epoch.
+func withEpoch(rpm string) string {
+	if n, err := nevra.Parse(rpm); err == nil {
+		return n.String()
+	}
+	return rpm
 }

@@ -28,7 +28,7 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 			return nil, err
 		}
 	}
-	problems = slices.Concat(problems, n.problems(len(req.Hosts)+len(req.Assumed)), n.unavailable(req.Install))
+	problems = slices.Concat(problems, n.problems(len(req.Hosts)+len(req.Assumed)), n.unavailable(req.Install), n.twice())
 	if len(problems) > 0 {
 		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
 	}

@@ -23,12 +23,13 @@ type entry struct {
 	conflicts []expression
 	obsoletes []Capability
 	// weak dependencies, used only to choose between alternatives
-	recommends, suggests []Capability
-	files                []string // the files in primary; filelists has all
-	license              string   // from the vendor
-	built                int64    // time of the package file, seconds since 1970
-	ordinal              int      // index of the element in primary
-	kept                 *Kept    // of an earlier bundle; nil: the element is in primary
+	recommends, suggests  []Capability
+	supplements, enhances []expression
+	files                 []string // the files in primary; filelists has all
+	license               string   // from the vendor
+	built                 int64    // time of the package file, seconds since 1970
+	ordinal               int      // index of the element in primary
+	kept                  *Kept    // of an earlier bundle; nil: the element is in primary
 }
 
 // xmlPackage has the needed fields of the element. Numbers are text: one that cannot be read concerns only its package.
@@ -60,9 +61,11 @@ type xmlPackage struct {
 		Conflicts xmlEntries `xml:"conflicts"`
 		Obsoletes xmlEntries `xml:"obsoletes"`
 		// Weak dependencies are not installed.
-		Recommends xmlEntries `xml:"recommends"`
-		Suggests   xmlEntries `xml:"suggests"`
-		Files      []string   `xml:"file"`
+		Recommends  xmlEntries `xml:"recommends"`
+		Suggests    xmlEntries `xml:"suggests"`
+		Supplements xmlEntries `xml:"supplements"`
+		Enhances    xmlEntries `xml:"enhances"`
+		Files       []string   `xml:"file"`
 	} `xml:"format"`
 }
 
@@ -173,11 +176,15 @@ func (x xmlPackage) relations(e *entry) (err error) {
 			return err
 		}
 	}
-	if e.requires, err = f.Requires.expressions(); err != nil {
-		return err
+	for _, list := range []struct {
+		to   *[]expression
+		from xmlEntries
+	}{{&e.requires, f.Requires}, {&e.conflicts, f.Conflicts}, {&e.supplements, f.Supplements}, {&e.enhances, f.Enhances}} {
+		if *list.to, err = list.from.expressions(); err != nil {
+			return err
+		}
 	}
-	e.conflicts, err = f.Conflicts.expressions()
-	return err
+	return nil
 }
 
 // id returns the checksum, which is the package's ID in other metadata files.

@@ -76,6 +76,15 @@ func (e expression) conditional() bool {
 	return slices.ContainsFunc(e.terms, expression.conditional)
 }
 
+// several reports whether several packages can decide about it. "A or B" of capabilities is one set
+// of packages.
+func (e expression) several() bool {
+	if e.op == "or" {
+		return slices.ContainsFunc(e.terms, expression.several)
+	}
+	return e.op != "" && !e.set()
+}
+
 // plain returns an equivalent expression with only "and", "or" and "not".
 // "A unless B" is for conflicts and means A and not B, see rpm's manual on
 // boolean dependencies.

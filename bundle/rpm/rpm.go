@@ -31,7 +31,7 @@ type Config struct {
 	OS           string       `yaml:"os" json:"os,omitempty" jsonschema:"enum=el8,enum=el9,enum=el10,default=el9" jsonschema_description:"Operating system of the servers: the major version of RHEL or a rebuild."`
 	Repositories []Repository `yaml:"repositories" json:"repositories,omitempty" jsonschema_description:"dnf repositories for packages."`
 	Modules      []string     `yaml:"modules" json:"modules,omitempty" jsonschema_description:"Module streams to use in addition to the default streams: NAME:STREAM."`
-	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install in addition to those that Kubernetes needs: NAME, NAME-VERSION or NAME-VERSION-RELEASE. NAME can be a capability that packages provide."`
+	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install in addition to those that Kubernetes needs: NAME, NAME.ARCH, NAME-VERSION, NAME-VERSION-RELEASE or NAME-VERSION-RELEASE.ARCH. VERSION can begin with an epoch, as in 1:2.0. The parts after NAME can contain the wildcards * and ?. NAME can be a capability that packages provide."`
 }
 
 // Repository is one upstream dnf repository.
@@ -180,7 +180,7 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	}
 	for i, spec := range c.Install {
 		if !installSpec.MatchString(spec) {
-			all = append(all, field.Invalid(at.Child("install").Index(i), spec, "expected NAME, NAME-VERSION or NAME-VERSION-RELEASE"))
+			all = append(all, field.Invalid(at.Child("install").Index(i), spec, "expected NAME, NAME.ARCH, NAME-VERSION, NAME-VERSION-RELEASE or NAME-VERSION-RELEASE.ARCH"))
 		}
 	}
 	if len(c.Install) > 0 && len(c.Repositories) == 0 {
@@ -231,7 +231,7 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 // safe in a path, on a command line and in XML.
 var (
 	repositoryName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
-	installSpec    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+~^:-]*$`)
+	installSpec    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+~^:*?\[\]-]*$`)
 	moduleStream   = regexp.MustCompile(`^[A-Za-z0-9._+-]+:[A-Za-z0-9._+-]+$`)
 )
 

@@ -54,7 +54,7 @@ func (t Transaction) Missing(ctx context.Context) ([]nevra.NEVRA, error) {
 	}
 	var missing []nevra.NEVRA
 	for _, p := range t.Packages {
-		if have[p.String()] || t.IfAbsent[p] && anyBuild(have, p.Name) {
+		if have[p.String()] || t.IfAbsent[p] && anyBuild(have, p) {
 			continue
 		}
 		missing = append(missing, p)
@@ -62,9 +62,10 @@ func (t Transaction) Missing(ctx context.Context) ([]nevra.NEVRA, error) {
 	return missing, nil
 }
 
-func anyBuild(have map[string]bool, name string) bool {
+// anyBuild reports whether the host has a build that p would replace.
+func anyBuild(have map[string]bool, p nevra.NEVRA) bool {
 	for one := range have {
-		if n, err := nevra.Parse(one); err == nil && n.Name == name {
+		if n, err := nevra.Parse(one); err == nil && n.Name == p.Name && sameColor(n.Arch, p.Arch) {
 			return true
 		}
 	}
