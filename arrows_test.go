@@ -34,7 +34,10 @@ var allowed = map[string][]string{
 	"bundle/program": {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm",
 		"kubeadm/backup", "kubeadm/jointoken", "registry", "upkeep", "verify/nodereport", "bundle/papers", "bundle/signing"},
 	"bundle/prefix":       {},
-	"bundle/rpm":          {},
+	"bundle/rpm":          {"bundle/rpm/filelist", "bundle/rpm/pgp", "bundle/rpm/rpmfile"},
+	"bundle/rpm/filelist": {},
+	"bundle/rpm/pgp":      {},
+	"bundle/rpm/rpmfile":  {"bundle/rpm/filelist"},
 	"bundle/survey":       {"bundle/plan", "gpu", "preflight/facts"},
 	"bundle/workload":     {},
 	"bundle/destinations": {"bundle", "bundle/fetch"},
@@ -145,6 +148,7 @@ var allowed = map[string][]string{
 
 	"internal/advice":           {},
 	"internal/await":            {},
+	"internal/cryptopolicy":     {"internal/enterprise"},
 	"internal/enterprise":       {},
 	"internal/exitcode":         {},
 	"internal/config/inventory": {"internal/advice", "internal/config", "internal/host", "internal/hostrange", "internal/remote", "internal/ui", "internal/yamlfault"},
@@ -181,7 +185,7 @@ var allowed = map[string][]string{
 	"internal/media":       {"internal/ui"},
 }
 
-var shared = []string{"internal/advice", "internal/altered", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient",
+var shared = []string{"internal/advice", "internal/altered", "internal/cryptopolicy", "internal/enterprise", "internal/host", "internal/hostrange", "internal/httpclient",
 	"internal/imagedigest", "internal/listen", "internal/loginfile", "internal/nevra", "internal/nextboot", "internal/outlier", "internal/output",
 	"internal/peercert", "internal/reference", "internal/step", "internal/ui", "internal/validity", "internal/version", "internal/yamlfault"}
 

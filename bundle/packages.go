@@ -26,7 +26,7 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 	request := *r.Packages
 	request.Locked = r.Locked.packages()
 	var err error
-	if request.Kept, err = r.Earlier.packages(r.Locked); err != nil {
+	if request.Kept, err = r.Earlier.packages(ctx, r.Locked); err != nil {
 		return err
 	}
 	request.Seen = r.Locked.repositories()
@@ -39,10 +39,14 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 	if err != nil {
 		return err
 	}
+	p.Notices = append(p.Notices, closure.Notices...)
 	dir := RPMDir(closure.OS)
 	p.rpms = &packages{closure: closure, byPath: map[string]rpm.Package{}}
 	p.Lock.OS, p.Lock.Proof, p.Lock.Hosts, p.Lock.Drivers = closure.OS, closure.Proof, closure.Hosts, closure.Together
 	for _, s := range closure.Repositories {
+		for _, notice := range slices.Concat(s.KeyNotices(), s.Notices) {
+			p.Notices = append(p.Notices, "repository "+s.Name+": "+notice)
+		}
 		p.Lock.Repositories = append(p.Lock.Repositories, Repository{s.Name, s.Keys(), s.SignedMetadata, s.Location(), s.Timestamp})
 		if !s.SignedMetadata && s.Signed != rpm.SignedOptional {
 			p.Notices = append(p.Notices, fmt.Sprintf("repository %s: the metadata is not signed (%s), but the packages are signed", s.Name, s.Unsigned))

@@ -49,7 +49,7 @@ func conflictFix(w *Want) string {
 
 // packages checks the outcome of the dry run of the bundle's dnf transaction.
 var packages = Check{
-	ID: "packages", Title: "The bundle's packages can be installed", Source: "dry run of dnf",
+	ID: "packages", Title: "The bundle's packages can be installed", Source: "dry run of dnf, test transaction of rpm",
 	Breaks: "dnf would fail during the installation, or change frozen packages.",
 	Run:    judgeTransaction,
 }

@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/altered"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/cryptopolicy"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/kubeadm/release"
@@ -154,7 +155,7 @@ func isCorrupt(err error) bool {
 // packages, and without packages that airgap installed: each bundle selects them again and
 // may replace them.
 func installedPackages(of *facts.Facts) (rpm.Installed, error) {
-	in := rpm.Installed{Host: of.Host, Streams: of.Streams}
+	in := rpm.Installed{Host: of.Host, Streams: of.Streams, Policy: policyOf(of)}
 	for _, p := range of.Packages {
 		if p.Arch == "(none)" {
 			continue
@@ -168,6 +169,11 @@ func installedPackages(of *facts.Facts) (rpm.Installed, error) {
 		}
 	}
 	return in, nil
+}
+
+// policyOf returns the crypto policy that rpm of the server applies to signatures.
+func policyOf(of *facts.Facts) cryptopolicy.Policy {
+	return cryptopolicy.Policy{Surveyed: of.Crypto, OS: of.OS.Enterprise(), Version: of.OS.Version, FIPS: of.Security.FIPS}
 }
 
 func installedPackage(p facts.Package) (rpm.InstalledPackage, error) {

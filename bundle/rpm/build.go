@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/rpmpack"
+
+	"airgap.dev/airgap/bundle/rpm/rpmfile"
 )
 
 // Spec is a package to build.
@@ -100,7 +102,7 @@ func (s Spec) headers(p *payload, key *Key) ([]byte, error) {
 		pack.AddCustomTag(tagFileSizes, rpmpack.EntryUint32(p.sizes))
 		pack.AddCustomTag(tagFileDigests, rpmpack.EntryStringSlice(p.digests))
 	}
-	pack.AddCustomTag(tagPayloadDigest, rpmpack.EntryStringSlice([]string{p.sha256}))
+	pack.AddCustomTag(rpmfile.TagPayloadDigest, rpmpack.EntryStringSlice([]string{p.sha256}))
 	pack.AddCustomSig(tagSigPayloadSize, rpmpack.EntryInt32([]int32{int32(p.content)}))
 	// rpmpack requests a signature of the header, then a signature of the header
 	// and its own empty payload. The signature over the real payload replaces the

@@ -17,19 +17,24 @@ type Capability struct {
 
 // String returns rpm's notation: "kubernetes-cni >= 1.2.0".
 func (c Capability) String() string {
-	signs := map[string]string{"EQ": "=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}
 	if c.Flags == "" {
 		return c.Name
 	}
-	return c.Name + " " + signs[c.Flags] + " " + c.EVR.String()
+	return c.Name + " " + signOf(c.Flags) + " " + c.EVR.String()
+}
+
+// signOf returns the sign of flags: "EQ" is "=". It is "" for flags that rpm does not have.
+func signOf(flags string) string {
+	return map[string]string{"EQ": "=", "LT": "<", "LE": "<=", "GT": ">", "GE": ">="}[flags]
 }
 
 // ParseCapability parses rpm's notation: "kubernetes-cni >= 1.2.0". A rich
 // requirement, in parentheses, becomes one name.
 func ParseCapability(s string) (Capability, error) {
+	s = strings.TrimSpace(s)
 	words := strings.Fields(s)
 	if len(words) != 3 || signs()[words[1]] == "" || strings.HasPrefix(s, "(") {
-		return Capability{Name: strings.TrimSpace(s)}, nil
+		return Capability{Name: s}, nil
 	}
 	return CapabilityOf(words[0], words[1], words[2])
 }

@@ -1,6 +1,10 @@
 package rpm
 
-import "testing"
+import (
+	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
+)
 
 func TestSatisfies(t *testing.T) {
 	tests := []struct {
@@ -70,6 +74,31 @@ func TestExpressions(t *testing.T) {
 		supported := tt.op != unreadable && !unsupported[tt.in]
 		if err := e.supported(); (err == nil) != supported {
 			t.Errorf("%s: %v, want supported: %v", tt.in, err, supported)
+		}
+	}
+}
+
+// TestCapabilityText: what is written can be read again.
+func TestCapabilityText(t *testing.T) {
+	for text, want := range map[string]Capability{
+		" a  >=  1 ":  {Name: "a", Flags: "GE", EVR: nevra.EVR{Version: "1"}},
+		" (a >= 1":    {Name: "(a >= 1"},
+		"(a >= 1)":    {Name: "(a >= 1)"},
+		"a = 0:1:2-3": {Name: "a", Flags: "EQ", EVR: nevra.EVR{Version: "1:2", Release: "3"}},
+		"\xfa = 1":    {Name: "\xfa", Flags: "EQ", EVR: nevra.EVR{Version: "1"}},
+		"a => 1":      {Name: "a => 1"},
+	} {
+		c, err := ParseCapability(text)
+		if err != nil || c != want {
+			t.Errorf("%q is %+v, %v", text, c, err)
+		}
+		if again, err := ParseCapability(c.String()); err != nil || again != c {
+			t.Errorf("%q is %q, then %+v, %v", text, c, again, err)
+		}
+	}
+	for _, text := range []string{"(a => 1 or b)", "(a >= or b)", "(a(b or c)", "(a <", "((a or b)", "(\xff"} {
+		if x := parseExpression(Capability{Name: text}); x.op != unreadable {
+			t.Errorf("%q is %q with the operator %q", text, x, x.op)
 		}
 	}
 }

@@ -79,27 +79,21 @@ func newProblem(ctx context.Context, u *universe, s system, install []asking) (*
 // ask adds the clause of a list's entry: a package, or as in dnf a capability that
 // packages provide. An installed package needs no clause.
 func (p *problem) ask(a asking) error {
-	spec := a.spec
-	if len(p.system.installed(spec)) > 0 {
+	for _, want := range pins(a.spec) {
+		available := p.universe.pinned(want)
+		if p.present(want, available) {
+			return nil
+		}
+		if len(available) == 0 {
+			continue
+		}
+		if want.plain() {
+			available = slices.Concat(available, p.universe.successors(want.name))
+		}
+		p.anyOf(a, slices.SortedStableFunc(slices.Values(available), newer))
 		return nil
 	}
-	candidates := slices.Clone(p.universe.named(spec))
-	if len(candidates) == 0 {
-		return p.askFor(a)
-	}
-	for _, e := range candidates {
-		for _, have := range p.system.installed(e.Name) {
-			if have.Version == "" || have == e.NEVRA {
-				return nil
-			}
-		}
-	}
-	slices.SortStableFunc(candidates, newer)
-	if len(candidates) > 0 && candidates[0].Name == spec {
-		candidates = append(p.universe.successors(candidates[0]), candidates...)
-	}
-	p.anyOf(a, candidates)
-	return nil
+	return p.askFor(a)
 }
 
 // askFor is ask for a capability.
@@ -182,7 +176,11 @@ func (p *problem) conditional() ([]clause, error) {
 		return err
 	}
 	for _, x := range p.system.conditions() {
-		if err := demand(reason{kind: needs, relation: x.expression, text: x.by.Name}, x.expression); err != nil {
+		why, wanted := reason{kind: needs, relation: x.expression, text: x.by.Name}, x.expression
+		if x.conflict {
+			why.kind, wanted = conflicts, expression{op: "not", terms: []expression{wanted}}
+		}
+		if err := demand(why, wanted); err != nil {
 			return nil, err
 		}
 	}
@@ -212,7 +210,11 @@ func (p *problem) demand(why reason, x expression) ([]clause, error) {
 		}
 		return []clause{{[]int{-p.number[why.by]}, reason{kind: blocked, by: why.by, text: err.Error()}}}, nil
 	}
-	forms, err := p.normal(x.plain(), false, why.by)
+	self := why.by // a package does not conflict with itself, but it can be its own condition
+	if why.kind != conflicts || why.relation.several() {
+		self = nil
+	}
+	forms, err := p.normal(x.plain(), false, self)
 	if err != nil {
 		return nil, err
 	}
@@ -269,7 +271,7 @@ func (p *problem) exclude() {
 	}
 	for _, e := range p.entries {
 		for _, other := range byName[e.Name] {
-			if p.number[e] < p.number[other] && !e.parallel() {
+			if p.number[e] < p.number[other] && (!e.parallel() || e.NEVRA == other.NEVRA) {
 				p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: versions, by: e, other: other}})
 			}
 		}
@@ -303,7 +305,7 @@ func (p *problem) impossible(e *entry) (string, error) {
 		if have == e.NEVRA {
 			return have.People() + " is already installed", nil
 		}
-		if !e.parallel() {
+		if !e.parallel() && sameColor(have.Arch, e.Arch) {
 			return have.People() + " is installed and would be replaced", nil
 		}
 	}

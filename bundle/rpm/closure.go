@@ -20,6 +20,8 @@ type Closure struct {
 	Without []string
 	// Together has the version of Extra.Together, by host.
 	Together map[string]string
+	// Notices are sentences about what only the test on a server can tell.
+	Notices []string
 	// Repositories lists the searched repositories.
 	Repositories []Searched
 }
@@ -34,7 +36,9 @@ type Searched struct {
 	Unsigned  string
 	Timestamp int64 // of the metadata; 0 if it has none
 	Packages  int   // number of usable packages of the architecture
-	keys      Keyring
+	// Notices are sentences about the metadata, at most a few: records that airgap does not use, weak checksums.
+	Notices []string
+	keys    Keyring
 }
 
 // Keys returns the fingerprints of the vendor's keys. One of them must have signed
@@ -42,13 +46,14 @@ type Searched struct {
 func (s Searched) Keys() []string { return s.keys.Fingerprints() }
 
 // Newest returns the build time of the newest package. Unlike the clock it is the
-// same for each build of a bundle.
+// same for each build of a bundle. If the clock of a repository is ahead it is the
+// time of now: rpm refuses signatures from the future, also airgap's.
 func (c *Closure) Newest() time.Time {
 	var newest int64
 	for _, p := range c.Packages {
 		newest = max(newest, p.built)
 	}
-	return time.Unix(newest, 0).UTC()
+	return time.Unix(min(newest, time.Now().Unix()), 0).UTC()
 }
 
 // Package is one RPM of the bundle.
@@ -77,12 +82,19 @@ const InstallList = "packages.install"
 // WantedList is the value for the packages of Request.Wanted.
 const WantedList = "airgap"
 
+// KeyNotices returns sentences about keys of the vendor that the bundle does not have, or that rpm of a server may
+// refuse.
+func (s Searched) KeyNotices() []string { return s.keys.notices() }
+
 // Verify reads all of package p and checks the vendor's signature, the digests
-// and the name. The caller checks the checksum of the lock.
+// and the name, and that rpm of the servers that need p accepts them. The caller
+// checks the checksum of the lock.
 func (c *Closure) Verify(p Package, r io.Reader) error {
 	at := slices.IndexFunc(c.Repositories, func(s Searched) bool { return s.Name == p.Repository })
 	if at < 0 {
 		return &SignatureError{Package: p.String(), Reason: "its repository " + p.Repository + " is not known"}
 	}
-	return VerifyPackage(r, p.NEVRA, c.Repositories[at].keys)
+	keys := c.Repositories[at].keys
+	keys.servers = keys.servers.of(p.Hosts)
+	return VerifyPackage(r, p.NEVRA, keys)
 }

@@ -35,10 +35,14 @@ type answer struct {
 	Problem  string   `json:"problem"`
 }
 
-func newDNFSolver(t *testing.T, root, metadata string) *dnfSolver {
+// newDNFSolver starts dnf's solver with repositories, which are directories in metadata.
+func newDNFSolver(t *testing.T, root, metadata string, repositories ...string) *dnfSolver {
 	t.Helper()
 	const python = "/usr/bin/python3" // the interpreter of dnf
-	cmd := exec.Command(python, "testdata/dnfsolver.py", root, t.TempDir(), "baseos=file://"+metadata+"/baseos", "appstream=file://"+metadata+"/appstream")
+	cmd := exec.Command(python, "testdata/dnfsolver.py", root, t.TempDir())
+	for _, name := range repositories {
+		cmd.Args = append(cmd.Args, name+"=file://"+metadata+"/"+name)
+	}
 	cmd.Stderr = os.Stderr
 	cmd.Env = append(os.Environ(), "HOME="+rpmHome)
 	in, err := cmd.StdinPipe()
@@ -149,7 +153,7 @@ func newComparison(t *testing.T, u *universe, random *rand.Rand, metadata string
 		}
 	}
 	installStubs(t, root, chosen)
-	d.dnf = newDNFSolver(t, root, metadata)
+	d.dnf = newDNFSolver(t, root, metadata, "baseos", "appstream")
 	return d
 }
 
@@ -256,17 +260,22 @@ func (e *entry) asInstalled() InstalledPackage {
 // their metadata, including file names.
 func installStubs(t *testing.T, root string, packages map[nevra.NEVRA]*entry) {
 	t.Helper()
+	writeDatabase(t, root, fileLists(t, packages))
+}
+
+// writeDatabase is installStubs with the names of the files.
+func writeDatabase(t *testing.T, root string, packages map[*entry][]string) {
+	t.Helper()
 	dir := t.TempDir()
-	files := fileLists(t, packages)
 	args := []string{"HOME=" + rpmHome, "rpm", "--root", root}
 	output(t, "env", append(args, "--initdb")...)
 	if len(packages) == 0 {
 		return
 	}
 	install := append(args, "-i", "--justdb", "--nodeps", "--noscripts", "--notriggers", "--nosignature", "--nodigest", "--ignorearch", "--ignoreos", "--replacefiles", "--replacepkgs")
-	for name, e := range packages {
-		path := filepath.Join(dir, name.FileName())
-		write(t, path, e.stub(t, files[e]))
+	for e, files := range packages {
+		path := filepath.Join(dir, e.FileName())
+		write(t, path, e.stub(t, files))
 		install = append(install, path)
 	}
 	output(t, "env", install...)

@@ -67,19 +67,34 @@ func (p *problem) report(found *problems, core []clause) {
 		}
 		switch c.kind {
 		case asked:
-			found.missing(c.text, "", c.list)
+			found.missing(c.text, p.universe.hintFor(c.text), c.list)
 		case needs:
-			found.missing(c.relation.String(), p.universe.nearest(c.relation.Name), p.owner(core, c))
+			found.missing(c.relation.String(), p.universe.hint(c.relation), p.owner(core, c))
 		case blocked:
 			found.add("%s", p.context(core, c.by)+c.text)
 		case conflicts:
+			if c.by == nil {
+				found.add("%s%s, which is installed, conflicts with %s", p.context(core, c.other), c.text, c.relation)
+				continue
+			}
 			found.add("%s cannot be installed together with %s: it conflicts with %s%s", c.by.People(), p.opponent(c), c.relation, p.both(core, c))
 		case obsoletes:
 			found.add("%s and %s cannot be installed together: the first obsoletes the second%s", c.by.People(), c.other.People(), p.both(core, c))
 		case versions:
-			found.add("%s, %s: only one version can be installed", p.requirement(core, c.by), p.requirement(core, c.other))
+			found.add("%s, %s: only one %s can be installed", p.requirement(core, c.by), p.requirement(core, c.other), c.onlyOne())
 		}
 	}
+}
+
+// onlyOne is "version", or for two packages with the same version "of them, from the
+// repositories a and b,".
+func (c clause) onlyOne() string {
+	if c.by.NEVRA != c.other.NEVRA {
+		return "version"
+	}
+	from := []string{c.by.source.Name, c.other.source.Name}
+	slices.Sort(from)
+	return "of them, from the repositories " + strings.Join(from, " and ") + ","
 }
 
 // owner returns the package with the requirement, and how the core leads to it.

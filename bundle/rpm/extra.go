@@ -122,11 +122,14 @@ func (u *universe) noCommonVersion(x Extra) string {
 	request := fmt.Sprintf("%s requires %s in %s", x.By, strings.Join(x.Together, ", "), version)
 	switch {
 	case best != "":
-		return fmt.Sprintf("%s; the repositories do not have version %s of %s", request, best, strings.Join(missing, ", "))
+		return strings.Join(append([]string{fmt.Sprintf("%s; the repositories do not have version %s of %s", request, best, strings.Join(missing, ", "))}, u.leftOfAll(missing)...), "; ")
 	case len(available) > 0:
 		slices.SortFunc(available, func(a, b string) int { return nevra.EVR{Version: a}.Compare(nevra.EVR{Version: b}) })
 		return fmt.Sprintf("%s; the repositories have only %s", request, strings.Join(available, ", "))
 	default:
+		if left := u.leftOfAll(x.Together); len(left) > 0 {
+			return request + "; " + strings.Join(left, "; ")
+		}
 		return request + "; no repository has any of them: add the repository that has them to packages.repositories"
 	}
 }

@@ -127,7 +127,7 @@ func TestPlainModules(t *testing.T) {
 	}
 	for name, m := range map[string]modules{"hidden": all, "shown": all.without([]string{"nvidia-driver"})} {
 		active, _ := m.active(map[string]string{"nvidia-driver": "595-open"}, nil, "el9", "x86_64")
-		if m.hides(active)(cuda) != (name == "hidden") {
+		if m.hides(active)(&entry{NEVRA: cuda}) != (name == "hidden") {
 			t.Errorf("%s is not %s", cuda, name)
 		}
 	}

@@ -2,7 +2,9 @@ package rpm
 
 import (
 	"bytes"
+	"compress/bzip2"
 	"context"
+	"crypto/sha1" //nolint:gosec // old repositories have no other checksums
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/hex"
@@ -16,6 +18,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // Limits of one metadata file, compressed and open. Fedora's largest has a tenth
@@ -23,6 +27,7 @@ import (
 const (
 	maxCompressed = 256 << 20
 	maxOpen       = 4 << 30
+	maxModules    = 256 << 20
 )
 
 // errTooLarge reports that data exceeds a limit.
@@ -62,18 +67,39 @@ func fetchAll(ctx context.Context, f Fetcher, url string, limit int64) ([]byte, 
 type checksum struct {
 	Type string `xml:"type,attr"`
 	Hex  string `xml:",chardata"`
+	sha1 bool   // SHA-1 is allowed
 }
 
 func (c checksum) new() (hash.Hash, error) {
-	switch c.Type {
+	switch c.kind() {
+	case "":
+		return nil, errors.New("it has no checksum")
+	case "sha224":
+		return sha256.New224(), nil
 	case "sha256":
 		return sha256.New(), nil
 	case "sha384":
 		return sha512.New384(), nil
 	case "sha512":
 		return sha512.New(), nil
+	case "sha1":
+		if c.sha1 {
+			return sha1.New(), nil //nolint:gosec // airgap.yaml allows it for the repository
+		}
+		return nil, advice.Add(errors.New("its checksum is SHA-1, which is not trusted"), sha1Advice)
 	}
-	return nil, fmt.Errorf("checksum of type %q is not trusted", c.Type)
+	return nil, fmt.Errorf("its checksum of type %.20q is not trusted", c.Type)
+}
+
+const sha1Advice = "ask the operator of the repository for SHA-256 (createrepo_c --checksum sha256); " +
+	"or set checksums: sha1 for it in packages.repositories: airgap still checks the vendor's signature of each package"
+
+// kind returns the type as in librepo, which does not distinguish cases. "sha" is the name of createrepo for SHA-1.
+func (c checksum) kind() string {
+	if kind := strings.ToLower(strings.TrimSpace(c.Type)); kind != "sha" {
+		return kind
+	}
+	return "sha1"
 }
 
 func (c checksum) check(data []byte) error {
@@ -88,32 +114,56 @@ func (c checksum) check(data []byte) error {
 	return nil
 }
 
-// decompress selects the compression by the extension of name. The reader fails
-// after limit bytes.
-func decompress(name string, data []byte, limit int64) (io.Reader, error) {
-	r, err := decompressor(name, bytes.NewReader(data))
+// decompress selects the compression by the first bytes: names have wrong extensions, and a server or a proxy can have
+// expanded a file. The reader fails after limit bytes, and when the context ends.
+func decompress(ctx context.Context, name string, data []byte, limit int64) (io.Reader, error) {
+	r, err := decompressor(data, untilDone{ctx, bytes.NewReader(data)})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path.Base(name), err)
 	}
-	return &boundedReader{r, limit}, nil
+	return untilDone{ctx, &boundedReader{r, limit}}, nil
 }
 
-func decompressor(name string, r io.Reader) (io.Reader, error) {
-	switch path.Ext(name) {
-	case ".gz":
+func decompressor(data []byte, r io.Reader) (io.Reader, error) {
+	starts := func(with string) bool { return bytes.HasPrefix(data, []byte(with)) }
+	switch {
+	case starts("\x1f\x8b"):
 		return gzip.NewReader(r)
-	case ".xz":
+	case starts("\xfd7zXZ\x00"):
 		return xz.NewReader(r)
-	case ".zst":
+	case starts("BZh"):
+		return bzip2.NewReader(r), nil
+	case starts("\x28\xb5\x2f\xfd"):
 		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
 		if err != nil {
 			return nil, err
 		}
 		return d, nil
-	case ".xml":
-		return r, nil
+	case starts("\x00ZCK1"):
+		return nil, notXML("it is compressed with zchunk")
+	case starts("SQLite format 3\x00"):
+		return nil, notXML("it is a database of SQLite")
 	}
-	return nil, fmt.Errorf("the compression %q is not supported", path.Ext(name))
+	return r, nil
+}
+
+// notXML is an error about metadata in a format that airgap does not read.
+func notXML(found string) error {
+	return advice.Add(fmt.Errorf("%s, and airgap reads XML, plain or compressed with gzip, xz, zstd or bzip2", found),
+		"ask the operator of the repository to create the metadata with createrepo_c, which writes XML; or use another mirror")
+}
+
+// untilDone fails when the context ends, also in the middle of a file without any package.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p[:min(len(p), 1<<20)])
 }
 
 // boundedReader fails at the limit, where io.LimitReader returns io.EOF.

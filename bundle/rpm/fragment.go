@@ -3,9 +3,15 @@ package rpm
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // maxFragment limits the element of one package; the file list of kernel-devel has 2 MiB.
@@ -13,58 +19,281 @@ const maxFragment = 64 << 20
 
 // metadata is a verified metadata file as fetched.
 type metadata struct {
-	name string // the extension is the compression
+	name string
 	data []byte
 }
 
-// each calls f with the bytes of every <package> element. The slice is valid
-// until f returns. An XML comment can produce an element that is not
-// well-formed, which the XML parser then refuses.
-func (m metadata) each(f func(element []byte) error) error {
-	r, err := decompress(m.name, m.data, maxOpen)
+// each calls f with the bytes of every <package> element, as UTF-8. The slice is valid until f returns.
+func (m metadata) each(ctx context.Context, f func(element []byte) error) error {
+	_, err := m.read(ctx, f)
+	return err
+}
+
+// read is each. It also returns what it found besides the packages.
+func (m metadata) read(ctx context.Context, f func(element []byte) error) (*document, error) {
+	r, err := decompress(ctx, m.name, m.data, maxOpen)
+	if err != nil {
+		return nil, err
+	}
+	d := &document{other: map[string]int{}}
+	if err := d.each(r, f); err != nil {
+		return nil, fmt.Errorf("read %s: %w", m.name, err)
+	}
+	return d, nil
+}
+
+// document finds the <package> elements of a metadata file: the children of the root, not text in comments and CDATA
+// sections. The parser of an element sees the rest.
+type document struct {
+	root  string         // name of the root element; "" before it
+	count string         // attribute packages of the root element
+	open  int            // number of open elements outside of packages
+	until string         // end of the comment or other part without elements that is open
+	found int            // number of packages
+	other map[string]int // number of other records, by element
+}
+
+// maxOther limits the different names in document.other.
+const maxOther = 20
+
+var errShort = errors.New("it ends too early")
+
+func eachElement(r io.Reader, f func([]byte) error) error {
+	return (&document{other: map[string]int{}}).each(r, f)
+}
+
+func (d *document) each(r io.Reader, f func([]byte) error) error {
+	r, err := utf8Text(r)
 	if err != nil {
 		return err
 	}
-	if err := eachElement(r, f); err != nil {
-		return fmt.Errorf("read %s: %w", m.name, err)
+	parts := bufio.NewScanner(full{r})
+	parts.Buffer(make([]byte, 0, 64<<10), maxFragment)
+	parts.Split(d.split)
+	for parts.Scan() {
+		if err := f(parts.Bytes()); err != nil {
+			return err
+		}
+	}
+	switch err := parts.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return fmt.Errorf("one of its elements: %w (the limit is %d MiB)", errTooLarge, maxFragment>>20)
+	case err != nil:
+		return err
+	}
+	return d.ended()
+}
+
+// ended reports whether the document is complete.
+func (d *document) ended() error {
+	if d.root == "" || d.open > 0 || d.until != "" {
+		return errShort
 	}
 	return nil
 }
 
-func eachElement(r io.Reader, f func([]byte) error) error {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 64<<10), maxFragment)
-	lines.Split(splitElement)
-	for lines.Scan() {
-		if err := f(lines.Bytes()); err != nil {
-			return err
-		}
+// full fills the buffer with each read, so that split sees a long element only each time that the buffer has doubled.
+type full struct{ r io.Reader }
+
+func (f full) Read(p []byte) (int, error) {
+	n, err := io.ReadFull(f.r, p)
+	if n > 0 && (errors.Is(err, io.ErrUnexpectedEOF) || err == nil) {
+		return n, nil
 	}
-	return lines.Err()
+	return n, err
 }
 
-const (
-	elementStart = "<package "
-	elementEnd   = "</package>"
+// split is a bufio.SplitFunc. Its tokens are the elements of packages.
+func (d *document) split(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	for {
+		n, token, err := d.next(data[advance:], atEOF)
+		if advance += n; n == 0 || token != nil || err != nil {
+			return advance, token, err
+		}
+	}
+}
+
+// next reads the next part of a document: a package, or something without packages. It needs more data if the advance
+// is 0.
+func (d *document) next(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if d.until != "" {
+		return d.skip(data), nil, nil
+	}
+	switch at := bytes.IndexByte(data, '<'); {
+	case at < 0:
+		return len(data), nil, nil
+	case at > 0:
+		return at, nil, nil
+	case len(data) < len("<![CDATA[") && !atEOF:
+		return 0, nil, nil
+	}
+	for _, part := range unread() {
+		if bytes.HasPrefix(data, []byte(part.start)) {
+			d.until = part.end
+			return len(part.start), nil, nil
+		}
+	}
+	if bytes.HasPrefix(data, []byte("<!")) {
+		return 0, nil, errors.New("it has a DOCTYPE, which metadata of repositories does not need and airgap does not read")
+	}
+	end := tagEnd(data)
+	if end > 0 {
+		advance, token, err = d.tag(data, end)
+	}
+	if advance == 0 && err == nil && atEOF {
+		err = errShort
+	}
+	return advance, token, err
+}
+
+// unread returns the starts and ends of parts without elements.
+func unread() []struct{ start, end string } {
+	return []struct{ start, end string }{{"<!--", "-->"}, {"<![CDATA[", "]]>"}, {"<?", "?>"}}
+}
+
+// skip returns the number of bytes before the end of the open part, including the end.
+func (d *document) skip(data []byte) int {
+	if at := bytes.Index(data, []byte(d.until)); at >= 0 {
+		at += len(d.until)
+		d.until = ""
+		return at
+	}
+	return max(0, len(data)-len(d.until)+1) // the buffer may end inside of the end
+}
+
+// tag reads the tag of end bytes at the start of data. The advance is 0 if data ends inside of a package.
+func (d *document) tag(data []byte, end int) (advance int, token []byte, err error) {
+	if data[1] == '/' {
+		if d.open--; d.open < 0 {
+			return 0, nil, errors.New("it has an end tag without a start tag")
+		}
+		return end, nil, nil
+	}
+	closed := data[end-2] == '/'
+	name := string(data[1 : 1+bytes.IndexAny(data[1:end], " \t\r\n/>")])
+	switch {
+	case d.root == "":
+		if err := d.start(name, data[:end]); err != nil {
+			return 0, nil, err
+		}
+	case d.open == 1 && name == "package":
+		if !closed {
+			end = packageEnd(data, end)
+		}
+		if end == 0 {
+			return 0, nil, nil
+		}
+		d.found++
+		return end, data[:end], nil
+	case d.open == 1 && len(d.other) < maxOther:
+		d.other[name]++
+	}
+	if !closed {
+		d.open++
+	}
+	return end, nil, nil
+}
+
+var (
+	countAttribute = regexp.MustCompile(`\spackages\s*=\s*["']([0-9]*)["']`)
+	rpmPrefix      = regexp.MustCompile(`\sxmlns:([^\s=]+)\s*=\s*["']` + regexp.QuoteMeta(rpmSpace) + `["']`)
 )
 
-// splitElement is a bufio.SplitFunc that gives <package …>…</package>.
-func splitElement(data []byte, atEOF bool) (int, []byte, error) {
-	start := bytes.Index(data, []byte(elementStart))
+const rpmSpace = "http://linux.duke.edu/metadata/rpm"
+
+// foreignPrefix returns the prefix that markup declares for the relations of packages, if it is not the usual one.
+func foreignPrefix(markup []byte) (prefix string, is bool) {
+	if !bytes.Contains(markup, []byte(rpmSpace)) {
+		return "", false
+	}
+	found := rpmPrefix.FindSubmatch(markup)
+	if found == nil || string(found[1]) == "rpm" {
+		return "", false
+	}
+	return string(found[1]), true
+}
+
+// start reads the tag of the root element. libsolv, dnf's parser, compares names as they are written: a document with
+// other prefixes than usual would be an empty repository.
+func (d *document) start(name string, tag []byte) error {
+	prefix, _, prefixed := strings.Cut(name, ":")
+	if !prefixed {
+		prefix, prefixed = foreignPrefix(tag)
+	}
+	if prefixed {
+		return advice.Add(fmt.Errorf("its elements have the namespace prefix %q, which dnf does not read", prefix),
+			"ask the operator of the repository to create the metadata with createrepo_c, or use another mirror")
+	}
+	if !slices.Contains([]string{"metadata", "filelists", "otherdata"}, name) {
+		return fmt.Errorf("its first element is <%.50s>: it is no list of packages", name)
+	}
+	if found := countAttribute.FindSubmatch(tag); found != nil {
+		d.count = string(found[1])
+	}
+	d.root = name
+	return nil
+}
+
+// tagEnd returns the position after the tag at the start of data, or -1. A ">" in quotes does not end it.
+func tagEnd(data []byte) int {
+	var quote byte
+	for i, c := range data {
+		switch {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '>':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+const packageTag = "</package"
+
+// packageEnd returns the position after the end tag of the package whose start tag has from bytes, or 0. Attributes
+// cannot contain "<", so only comments and CDATA sections hide an end tag.
+func packageEnd(data []byte, from int) int {
+	for {
+		at := bytes.Index(data[from:], []byte(packageTag))
+		if at < 0 {
+			return 0
+		}
+		if hidden := hiddenUntil(data[from:], at); hidden != 0 {
+			if hidden < 0 {
+				return 0
+			}
+			from += hidden
+			continue
+		}
+		from += at + len(packageTag)
+		if rest := bytes.TrimLeft(data[from:], " \t\r\n"); len(rest) == 0 {
+			return 0
+		} else if rest[0] == '>' {
+			return len(data) - len(rest) + 1
+		} // another element: </packager>
+	}
+}
+
+// hiddenUntil returns the position after the first comment or CDATA section that starts in the first limit bytes of
+// data; 0 if there is none, and -1 if data does not have its end.
+func hiddenUntil(data []byte, limit int) int {
+	start := bytes.Index(data[:limit], []byte("<!"))
 	if start < 0 {
-		if atEOF {
-			return len(data), nil, nil
-		}
-		// The buffer may end inside the start tag.
-		return max(0, len(data)-len(elementStart)), nil, nil
+		return 0
 	}
-	end := bytes.Index(data[start:], []byte(elementEnd))
-	if end < 0 {
-		if atEOF {
-			return 0, nil, errors.New("it ends inside a package")
+	for _, part := range unread() {
+		if !bytes.HasPrefix(data[start:], []byte(part.start)) {
+			continue
 		}
-		return start, nil, nil
+		end := bytes.Index(data[start+len(part.start):], []byte(part.end))
+		if end < 0 {
+			return -1
+		}
+		return start + len(part.start) + end + len(part.end)
 	}
-	end += start + len(elementEnd)
-	return end, data[start:end], nil
+	return start + len("<!")
 }

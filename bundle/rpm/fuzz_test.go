@@ -8,7 +8,10 @@ import (
 // FuzzCapability: String and ParseCapability agree, and the nesting of rich
 // requirements is limited.
 func FuzzCapability(f *testing.F) {
-	for _, s := range []string{"a", "a >= 1:2~rc1-3", "libc.so.6(GLIBC_2.34)(64bit)", "(a if b else c)", "((a and b) unless (c with d))", strings.Repeat("(", 100), "a = b:c"} {
+	for _, s := range []string{
+		"a", "a >= 1:2~rc1-3", "libc.so.6(GLIBC_2.34)(64bit)", "(a if b else c)", "((a and b) unless (c with d))", strings.Repeat("(", 100),
+		"a = b:c", " (a >= 1", "a = 0:1:2", "\xfa = 0:\xae", "(a >= 1",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
@@ -25,6 +28,7 @@ func FuzzCapability(f *testing.F) {
 
 // FuzzMirrorList: the list returns only http and https URLs.
 func FuzzMirrorList(f *testing.F) {
+	f.Add([]byte("https://a.example/#\r0\nHTTPS://b.example/\xff"))
 	f.Add([]byte("# mirrors\nhttps://a.example/os\nhttp://b.example\nftp://c.example\nfile:///etc\n"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, base := range parseMirrorList(text) {

@@ -1,6 +1,7 @@
 package rpm
 
 import (
+	"airgap.dev/airgap/internal/cryptopolicy"
 	"airgap.dev/airgap/internal/nevra"
 )
 
@@ -10,6 +11,8 @@ type Installed struct {
 	Packages []InstalledPackage `json:"packages" yaml:"packages"`
 	// Streams has the enabled module streams, by module; "" if a module is disabled.
 	Streams map[string]string `json:"streams,omitempty" yaml:"streams,omitempty"`
+	// Policy decides which signatures its rpm accepts. The zero value is the default policy of Request.OS.
+	Policy cryptopolicy.Policy `json:"-" yaml:"-"`
 }
 
 // InstalledPackage is one installed package.

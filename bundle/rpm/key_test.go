@@ -2,15 +2,13 @@ package rpm
 
 import (
 	"bytes"
-	"crypto"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/ProtonMail/go-crypto/openpgp"
-	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"airgap.dev/airgap/bundle/rpm/pgp"
 )
 
 func TestLoadOrCreateKey(t *testing.T) {
@@ -69,8 +67,8 @@ func TestSign(t *testing.T) {
 		t.Error("the key verified other content")
 	}
 	early, err := aKey().DetachSign(strings.NewReader(text), time.Unix(0, 0))
-	if err != nil || signatureTime(early).Before(aKey().entity.PrimaryKey.CreationTime) {
-		t.Errorf("signed at %v, %v: before the key was created", signatureTime(early), err)
+	if err != nil || pgp.Time(early).Before(aKey().entity.PrimaryKey.CreationTime) {
+		t.Errorf("signed at %v, %v: before the key was created", pgp.Time(early), err)
 	}
 }
 
@@ -124,51 +122,5 @@ func TestBuildPackageIsDeterministic(t *testing.T) {
 	}
 	if !bytes.Equal(a.Bytes(), b.Bytes()) {
 		t.Error("two builds of the same package differ")
-	}
-}
-
-// TestCryptoPolicy checks a signature and a key with SHA-1.
-func TestCryptoPolicy(t *testing.T) {
-	const text = "metadata"
-	private := aKey().entity.PrivateKey
-	plain := &packet.Config{NonDeterministicSignaturesViaNotation: new(false)} // SHA-1 has no salt
-	old := &packet.Signature{Version: 4, SigType: packet.SigTypeBinary, PubKeyAlgo: private.PubKeyAlgo, Hash: crypto.SHA1, CreationTime: built, IssuerKeyId: &private.KeyId}
-	h := crypto.SHA1.New()
-	h.Write([]byte(text))
-	if err := old.Sign(h, private, plain); err != nil {
-		t.Fatal(err)
-	}
-	var signature, oldKey bytes.Buffer
-	if err := old.Serialize(&signature); err != nil {
-		t.Fatal(err)
-	}
-	vendor, err := openpgp.NewEntity("Vendor", "", "v@example", &packet.Config{Algorithm: packet.PubKeyAlgoRSA, RSABits: 2048})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, identity := range vendor.Identities {
-		identity.SelfSignature.Hash = crypto.SHA1
-		if err := identity.SelfSignature.SignUserId(name, vendor.PrimaryKey, vendor.PrivateKey, plain); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := vendor.Serialize(&oldKey); err != nil {
-		t.Fatal(err)
-	}
-	ring, err := ReadKeyring(oldKey.Bytes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for os, allowed := range map[string]bool{"el8": true, "el9": false, "el10": false} {
-		modern, err := aKey().Keyring().forOS(os)
-		if err != nil {
-			t.Errorf("%s refuses a key with SHA-512: %v", os, err)
-		}
-		if err := modern.check(strings.NewReader(text), signature.Bytes()); (err == nil) != allowed {
-			t.Errorf("a signature over SHA-1 on %s: %v", os, err)
-		}
-		if _, err := ring.forOS(os); (err == nil) != allowed || err != nil && !strings.Contains(err.Error(), "SHA-1") {
-			t.Errorf("a key with a self-signature over SHA-1 on %s: %v", os, err)
-		}
 	}
 }

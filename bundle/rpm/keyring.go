@@ -3,18 +3,18 @@ package rpm
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
-	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
-	"airgap.dev/airgap/internal/enterprise"
+	"airgap.dev/airgap/bundle/rpm/pgp"
+	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/cryptopolicy"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -23,44 +23,71 @@ const maxKeyFile = 1 << 20
 // Keyring is a set of public keys that may sign packages or metadata.
 type Keyring struct {
 	entities openpgp.EntityList
-	// sha1 allows signatures over SHA-1, as rpm on Enterprise Linux 8 does. The
-	// crypto policies of 9 and 10 reject them.
-	sha1 bool
+	// servers are those whose rpm must accept the signatures; none: any server of Enterprise Linux 8.
+	servers targets
+	// leftOut are keys of the files that airgap or rpm of a server cannot use.
+	leftOut []pgp.Unreadable
+	doubts  []string // sentences about keys that rpm of a server may refuse
 }
 
-// ReadKeyring reads public keys, armored or binary. One file may contain several.
+// ReadKeyring reads public keys, armored or binary. One file may contain several. It leaves out keys that it
+// cannot read, as `rpm --import` does, and fails if no key is left.
 func ReadKeyring(files ...[]byte) (Keyring, error) {
 	var ring Keyring
 	for _, data := range files {
-		entities, err := readEntities(data)
-		if err != nil {
-			return Keyring{}, err
-		}
-		ring.entities = append(ring.entities, entities...)
+		keys, wrong := pgp.ReadKeys(data)
+		ring.entities, ring.leftOut = append(ring.entities, keys...), append(ring.leftOut, wrong...)
 	}
 	if len(ring.entities) == 0 {
-		return Keyring{}, errors.New("read public keys: the files contain no key")
+		return Keyring{}, ring.none("the files contain no key that airgap can read")
 	}
 	return ring, nil
 }
 
-// readEntities reads every armored block in data: vendors concatenate them.
-func readEntities(data []byte) (openpgp.EntityList, error) {
-	if !bytes.Contains(data, []byte("-----BEGIN PGP")) {
-		return openpgp.ReadKeyRing(bytes.NewReader(data))
+// none is the error of a keyring without a key.
+func (k Keyring) none(why string) error {
+	var reasons []string
+	for _, u := range k.leftOut {
+		reasons = append(reasons, u.String())
 	}
-	var all openpgp.EntityList
-	for _, part := range bytes.SplitAfter(data, []byte("-----END PGP PUBLIC KEY BLOCK-----")) {
-		if !bytes.Contains(part, []byte("-----BEGIN PGP")) {
-			continue
-		}
-		entities, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(part))
-		if err != nil {
-			return nil, fmt.Errorf("read public key: %w", err)
-		}
-		all = append(all, entities...)
+	if len(reasons) > 0 {
+		why += ": " + strings.Join(reasons, "; ")
 	}
-	return all, nil
+	return errors.New("read public keys: " + why)
+}
+
+// forServers leaves out the keys that rpm of a server refuses: dnf fails there if it has to import one.
+func (k Keyring) forServers(servers targets) (Keyring, error) {
+	all := k.entities
+	k.servers, k.entities = servers, nil
+	for _, e := range all {
+		fingerprint := fmt.Sprintf("%X", e.PrimaryKey.Fingerprint)
+		switch reason, outcome := servers.key(pgp.Primary(e)); outcome {
+		case cryptopolicy.Refused:
+			k.leftOut = append(k.leftOut, pgp.Unreadable{Fingerprint: fingerprint, Reason: reason})
+		case cryptopolicy.Unsure:
+			k.doubts = append(k.doubts, "key "+fingerprint+": "+reason)
+			fallthrough
+		default:
+			k.entities = append(k.entities, e)
+		}
+	}
+	if len(k.entities) == 0 {
+		return k, advice.Add(k.none("rpm of the servers accepts none of them"), "ask the vendor for a newer key, and for packages that are signed with it")
+	}
+	return k, nil
+}
+
+// notices are sentences about keys that the bundle does not have, or that rpm may refuse.
+func (k Keyring) notices() []string {
+	var all []string
+	for _, u := range k.leftOut {
+		all = append(all, "left out "+u.String())
+	}
+	for _, d := range k.doubts {
+		all = append(all, d+": airgap preflight tests it on the server")
+	}
+	return all
 }
 
 // Fingerprints returns the fingerprints of the primary keys, in upper-case hex.
@@ -76,7 +103,7 @@ func (k Keyring) Fingerprints() []string {
 func (k Keyring) Armored() ([][]byte, error) {
 	var files [][]byte
 	for _, e := range k.entities {
-		data, err := armored(openpgp.PublicKeyType, func(w io.Writer) error { return e.Serialize(w) })
+		data, err := armored(openpgp.PublicKeyType, func(w io.Writer) error { return pgp.Serialize(e, w) })
 		if err != nil {
 			return nil, err
 		}
@@ -101,64 +128,31 @@ func armored(kind string, serialize func(io.Writer) error) ([]byte, error) {
 	return buf.Bytes(), nil
 }
 
-// forOS returns the keyring with the default crypto policy of a system. rpm on EL9
-// and EL10 cannot import a key with a self-signature over SHA-1.
-func (k Keyring) forOS(os string) (Keyring, error) {
-	k.sha1 = enterprise.Of(os).SHA1
-	for _, e := range k.entities {
-		for name, identity := range e.Identities {
-			if s := identity.SelfSignature; s != nil && !slices.Contains(k.hashes(), s.Hash) {
-				return k, fmt.Errorf("the key %X of %s has a self-signature with %s, which the crypto policy of %s rejects: ask the vendor for a newer key", e.PrimaryKey.Fingerprint, name, s.Hash, os)
-			}
-		}
-	}
-	return k, nil
-}
-
-// hashes returns the hashes that a signature may use.
-func (k Keyring) hashes() []crypto.Hash {
-	all := []crypto.Hash{crypto.SHA224, crypto.SHA256, crypto.SHA384, crypto.SHA512}
-	if k.sha1 {
-		all = append(all, crypto.SHA1)
-	}
-	return all
-}
-
-// check verifies a detached signature, armored or binary, over signed. Like rpm, it
-// accepts a key that has expired since it signed.
+// check verifies a detached signature of metadata, armored or binary, over signed. rpm of one server must accept it.
 func (k Keyring) check(signed io.Reader, signature []byte) error {
-	config := &packet.Config{}
-	if at := signatureTime(signature); !at.IsZero() {
-		config.Time = func() time.Time { return at }
+	made, err := k.made(signed, signature)
+	if err != nil {
+		return err
 	}
-	var r io.Reader = bytes.NewReader(signature)
-	if bytes.Contains(signature, []byte("-----BEGIN PGP")) {
-		block, err := armor.Decode(r)
-		if err != nil {
-			return err
+	return k.servers.any(made, time.Now())
+}
+
+// made returns the valid signatures over signed. Its error names the key that was left out, if it made one.
+func (k Keyring) made(signed io.Reader, signatures ...[]byte) ([]pgp.Made, error) {
+	made, err := pgp.Check(k.entities, signed, signatures...)
+	if !errors.Is(err, pgp.ErrUnknownKey) {
+		return made, err
+	}
+	for _, u := range k.leftOut {
+		if n := len(u.Fingerprint); n >= 16 && (strings.Contains(err.Error(), u.Fingerprint) || strings.Contains(err.Error(), u.Fingerprint[n-16:])) {
+			return nil, fmt.Errorf("%w, which is left out: %s", err, u.Reason)
 		}
-		r = block.Body
 	}
-	_, err := openpgp.CheckDetachedSignatureAndHash(k.entities, signed, r, k.hashes(), config)
-	return err
+	return nil, err
 }
 
-// signatureTime returns the creation time of a signature; zero if it cannot be parsed.
-func signatureTime(signature []byte) time.Time {
-	var r io.Reader = bytes.NewReader(signature)
-	if block, err := armor.Decode(bytes.NewReader(signature)); err == nil {
-		r = block.Body
-	}
-	p, err := packet.Read(r)
-	if s, ok := p.(*packet.Signature); err == nil && ok {
-		return s.CreationTime
-	}
-	return time.Time{}
-}
-
-// fetchKeyring reads the keys of one repository from URLs and files, for the given
-// system.
-func fetchKeyring(ctx context.Context, f Fetcher, names []string, os string) (Keyring, error) {
+// fetchKeyring reads the keys of one repository from URLs and files, for the given servers.
+func fetchKeyring(ctx context.Context, f Fetcher, names []string, servers targets) (Keyring, error) {
 	var files [][]byte
 	for _, name := range names {
 		data, err := fetchKey(ctx, f, name)
@@ -171,7 +165,7 @@ func fetchKeyring(ctx context.Context, f Fetcher, names []string, os string) (Ke
 	if err != nil {
 		return Keyring{}, err
 	}
-	return ring.forOS(os)
+	return ring.forServers(servers)
 }
 
 func fetchKey(ctx context.Context, f Fetcher, name string) ([]byte, error) {

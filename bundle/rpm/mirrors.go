@@ -43,8 +43,9 @@ func (s *source) findMirrors(ctx context.Context) (bases []string, sums []checks
 	return bases[:min(len(bases), maxMirrors)], sums, nil
 }
 
-// parseMirrorList returns the URLs, one per line.
+// parseMirrorList returns the URLs, one per line. As librepo it ignores other lines: comments, and rsync and ftp URLs.
 func parseMirrorList(text []byte) []string {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	var bases []string
 	for line := range strings.Lines(string(text)) {
 		if line = strings.TrimSpace(line); isURL(line) {
@@ -68,13 +69,13 @@ type xmlMetalink struct {
 }
 
 type xmlMirror struct {
-	Preference int    `xml:"preference,attr"` // 1 to 100
+	Preference amount `xml:"preference,attr"` // 1 to 100
 	URL        string `xml:",chardata"`
 }
 
 func parseMetalink(text []byte) (bases []string, sums []checksum, err error) {
 	var m xmlMetalink
-	if err := xml.NewDecoder(bytes.NewReader(text)).Decode(&m); err != nil {
+	if err := decodeXML(text, &m); err != nil {
 		return nil, nil, err
 	}
 	for _, f := range m.Files {
@@ -88,7 +89,7 @@ func parseMetalink(text []byte) (bases []string, sums []checksum, err error) {
 			}
 		}
 		for _, sum := range append(f.Hashes, f.Alternates...) {
-			if sum.Type == "sha256" || sum.Type == "sha512" {
+			if kind := sum.kind(); kind == "sha256" || kind == "sha512" {
 				sums = append(sums, sum)
 			}
 		}

@@ -107,3 +107,31 @@ func FuzzMetalink(f *testing.F) {
 		}
 	})
 }
+
+// TestOddMirrors: lists with lines and values that are no mirrors.
+func TestOddMirrors(t *testing.T) {
+	for text, want := range map[string][]string{
+		"https://a/x\r\nhttp://b/y/\r\n":                                 {"https://a/x", "http://b/y/"},
+		"\xef\xbb\xbfhttps://a/x\n\n  https://b/y  \n# https://c\n":      {"https://a/x", "https://b/y"},
+		"https://a/x#\rz\nhttps://a\r/x\nhttps://user:word@a/x\n":        nil,
+		"rsync://a/x\nftp://b/x\nfile:///c\n/d\nhttps:/e\nhttps://\nf\n": nil,
+	} {
+		if got := parseMirrorList([]byte(text)); !slices.Equal(got, want) {
+			t.Errorf("%q has %q, want %q", text, got, want)
+		}
+	}
+	usual := string(metalink(nil, "https://m/x", "https://n/x"))
+	for name, text := range map[string]string{
+		"preferences": strings.NewReplacer(`preference="100"`, `preference=""`, `preference="99"`, `preference="high"`).Replace(usual),
+		"upper case":  strings.Replace(usual, "sha256", "SHA256", 1),
+		"BOM":         "\xef\xbb\xbf" + usual,
+		"prefix":      strings.NewReplacer("<metalink ", "<m:metalink xmlns:m='x' ", "</metalink", "</m:metalink").Replace(usual),
+		"other files": strings.Replace(usual, "<files>", `<files><file name="other"><resources><url>https://o/repodata/repomd.xml</url></resources></file>`, 1),
+	} {
+		bases, sums, err := parseMetalink([]byte(text))
+		slices.Sort(bases)
+		if err != nil || !slices.Equal(bases, []string{"https://m/x", "https://n/x"}) || len(sums) != 1 {
+			t.Errorf("%s: %q, %v, %v", name, bases, sums, err)
+		}
+	}
+}

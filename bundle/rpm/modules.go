@@ -2,108 +2,13 @@ package rpm
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
-	"gopkg.in/yaml.v3"
-
 	"airgap.dev/airgap/internal/nevra"
 )
-
-// modules has the module streams of repositories. dnf shows the packages of at most
-// one stream per module. The formats are modulemd, version 2, and modulemd-defaults,
-// version 1:
-// https://github.com/fedora-modularity/libmodulemd/tree/main/yaml_specs
-type modules struct {
-	builds   []moduleBuild
-	defaults map[string]string // stream by module
-}
-
-// moduleBuild is one build of a stream.
-type moduleBuild struct {
-	Name         string `yaml:"name"`
-	Stream       string `yaml:"stream"`
-	Version      uint64 `yaml:"version"`
-	Arch         string `yaml:"arch"`
-	Dependencies []struct {
-		Requires map[string][]string `yaml:"requires"`
-	} `yaml:"dependencies"`
-	Artifacts struct {
-		RPMs []string `yaml:"rpms"` // NAME-EPOCH:VERSION-RELEASE.ARCH
-	} `yaml:"artifacts"`
-}
-
-type moduleDocument struct {
-	Document string    `yaml:"document"`
-	Version  int       `yaml:"version"`
-	Data     yaml.Node `yaml:"data"`
-}
-
-// readModules reads the module metadata. Most repositories have none.
-func (s *source) readModules(ctx context.Context) (modules, error) {
-	m, err := s.metadata(ctx, "modules")
-	if errors.Is(err, errNotListed) {
-		return modules{}, nil
-	}
-	if err != nil {
-		return modules{}, err
-	}
-	r, err := decompress(m.name, m.data, maxOpen)
-	if err != nil {
-		return modules{}, err
-	}
-	all, err := parseModules(r)
-	if err != nil {
-		return modules{}, fmt.Errorf("read %s: %w", m.name, err)
-	}
-	return all, nil
-}
-
-func parseModules(r io.Reader) (modules, error) {
-	all := modules{defaults: map[string]string{}}
-	documents := yaml.NewDecoder(r)
-	for {
-		var d moduleDocument
-		if err := documents.Decode(&d); errors.Is(err, io.EOF) {
-			return all, nil
-		} else if err != nil {
-			return all, err
-		}
-		if err := all.add(d); err != nil {
-			return all, err
-		}
-	}
-}
-
-// add reads the documents that affect the available packages. It ignores others, such
-// as translations.
-func (m *modules) add(d moduleDocument) error {
-	switch {
-	case d.Document == "modulemd" && d.Version == 2:
-		var b moduleBuild
-		if err := d.Data.Decode(&b); err != nil {
-			return err
-		}
-		m.builds = append(m.builds, b)
-	case d.Document == "modulemd-defaults" && d.Version == 1:
-		var b struct {
-			Module string `yaml:"module"`
-			Stream string `yaml:"stream"`
-		}
-		if err := d.Data.Decode(&b); err != nil {
-			return err
-		}
-		if b.Stream != "" {
-			m.defaults[b.Module] = b.Stream
-		}
-	}
-	return nil
-}
 
 // join adds the modules of another repository. The first default of a module counts.
 func (m *modules) join(o modules) {
@@ -142,50 +47,148 @@ func (req Request) streams() (map[string]string, []string) {
 
 func orDisabled(stream string) string { return cmp.Or(stream, "disabled") }
 
-// active returns the builds with the available packages: the newest build of each
-// enabled stream and of the streams that it requires, then of the default streams
-// of other modules, unless they require a stream that is not active. Problems
-// report streams that no repository has, only for named and for required streams.
+// active returns the builds with the available packages: of each enabled stream and of
+// the streams that it requires, then of the default streams of other modules, unless they
+// require a stream that is not active. The older builds of a stream are active, too.
+// Problems report named streams that are not active.
 func (m modules) active(enabled map[string]string, named []string, os, arch string) (builds []moduleBuild, problems []string) {
-	streams := map[string]string{"platform": os}
+	c := m.choose(enabled, os, arch)
+	for _, module := range slices.Sorted(maps.Keys(c.blocked)) {
+		if slices.Contains(named, module+":"+enabled[module]) {
+			problems = append(problems, c.blocked[module])
+		}
+	}
+	return c.builds, problems
+}
+
+// streamChoice has the active builds.
+type streamChoice struct {
+	builds  []moduleBuild
+	streams map[string]string // by module; "" is a disabled module
+	blocked map[string]string // why a stream of streams is not active, by module
+}
+
+// choose blocks the enabled streams that have no build, or require a stream that has none. The others stay active.
+func (m modules) choose(enabled map[string]string, os, arch string) streamChoice {
+	blocked := map[string]string{}
+	for {
+		before := len(blocked)
+		c := m.attempt(enabled, blocked, os, arch)
+		if len(blocked) == before {
+			m.addDefaults(&c, arch)
+			return c
+		}
+	}
+}
+
+// attempt chooses the builds of the enabled streams that are not blocked, and of what they require. It blocks the
+// enabled streams for which this is not possible.
+func (m modules) attempt(enabled, blocked map[string]string, os, arch string) streamChoice {
+	c := streamChoice{streams: maps.Clone(enabled), blocked: blocked}
+	if c.streams == nil {
+		c.streams = map[string]string{}
+	}
+	c.streams["platform"] = os
+	requires := map[string]string{} // the requiring module by required module
 	var queue []string
 	for _, module := range slices.Sorted(maps.Keys(enabled)) {
-		streams[module] = enabled[module]
-		if enabled[module] != "" {
+		if enabled[module] != "" && blocked[module] == "" {
 			queue = append(queue, module)
 		}
 	}
-	requested := len(queue) // the following entries are required by streams
 	for i := 0; i < len(queue); i++ {
-		b, required, ok := m.build(queue[i], streams, arch)
+		module := queue[i]
+		b, required, ok := m.build(module, c.streams, arch)
+		why := b.blockedBy(blocked)
 		if !ok {
-			if name := queue[i] + ":" + streams[queue[i]]; slices.Contains(named, name) || i >= requested {
-				problems = append(problems, m.unknown(queue[i], streams[queue[i]]))
+			why = m.unknown(module, c.streams[module])
+		}
+		if why != "" {
+			for requires[module] != "" {
+				module = requires[module]
 			}
+			blocked[module] = why
 			continue
 		}
-		builds = append(builds, b)
-		for module, stream := range required {
-			if streams[module] == "" {
-				streams[module] = stream
-				queue = append(queue, module)
+		if all := m.shown(b, c.streams); len(all) > 0 {
+			c.builds = append(c.builds, all...)
+		} else {
+			c.builds = append(c.builds, b) // enabled: dnf uses an older build
+		}
+		for _, other := range slices.Sorted(maps.Keys(required)) {
+			if c.streams[other] == "" {
+				c.streams[other], requires[other] = required[other], module
+				queue = append(queue, other)
 			}
 		}
 	}
+	return c
+}
+
+// blockedBy returns the reason if the build requires a blocked module in each of its alternatives.
+func (b moduleBuild) blockedBy(blocked map[string]string) (why string) {
+	for _, d := range b.Dependencies {
+		why = ""
+		for _, module := range slices.Sorted(maps.Keys(d.Requires)) {
+			why = cmp.Or(why, blocked[module])
+		}
+		if why == "" {
+			return ""
+		}
+	}
+	return why
+}
+
+// addDefaults adds the builds of default streams.
+func (m modules) addDefaults(c *streamChoice, arch string) {
 	var byDefault []string
 	for module, stream := range m.defaults {
-		if _, known := streams[module]; !known {
-			streams[module] = stream
+		if _, known := c.streams[module]; !known {
+			c.streams[module] = stream
 			byDefault = append(byDefault, module)
 		}
 	}
 	slices.Sort(byDefault)
 	for _, module := range byDefault {
-		if b, required, ok := m.build(module, streams, arch); ok && len(required) == 0 {
-			builds = append(builds, b)
+		b, required, ok := m.build(module, c.streams, arch)
+		switch {
+		case ok && b.blockedBy(c.blocked) != "":
+			c.blocked[module] = b.blockedBy(c.blocked)
+		case ok && len(required) == 0:
+			c.builds = append(c.builds, m.shown(b, c.streams)...)
+		case ok:
+			c.blocked[module] = "it requires streams that are not active: " + strings.Join(streamNames(required), ", ")
+		default:
+			c.blocked[module] = m.unknown(module, c.streams[module])
 		}
 	}
-	return builds, problems
+}
+
+// streamNames returns NAME:STREAM for each stream.
+func streamNames(streams map[string]string) []string {
+	var all []string
+	for _, module := range slices.Sorted(maps.Keys(streams)) {
+		all = append(all, module+":"+streams[module])
+	}
+	return all
+}
+
+// inactive says why the packages of blocked streams are not available, by their NAME-EPOCH:VERSION-RELEASE.ARCH.
+func (m modules) inactive(enabled map[string]string, os, arch string) map[string]string {
+	why := map[string]string{}
+	c := m.choose(enabled, os, arch)
+	for _, b := range m.builds {
+		reason := c.blocked[b.Name]
+		if reason == "" || c.streams[b.Name] != b.Stream {
+			continue
+		}
+		for _, rpm := range b.Artifacts.RPMs {
+			if n, err := nevra.Parse(rpm); err == nil {
+				why[n.String()] = fmt.Sprintf("its module stream %s:%s is not active: %s", b.Name, b.Stream, reason)
+			}
+		}
+	}
+	return why
 }
 
 // build returns the newest build of a module's stream that is compatible with
@@ -193,7 +196,7 @@ func (m modules) active(enabled map[string]string, named []string, os, arch stri
 func (m modules) build(module string, streams map[string]string, arch string) (moduleBuild, map[string]string, bool) {
 	var candidates []moduleBuild
 	for _, b := range m.builds {
-		if b.Name == module && b.Stream == streams[module] && b.Arch == arch {
+		if b.Name == module && b.Stream == streams[module] && (usable(b.Arch, arch) || b.Arch == "") {
 			candidates = append(candidates, b)
 		}
 	}
@@ -209,6 +212,35 @@ func (m modules) build(module string, streams map[string]string, arch string) (m
 		}
 	}
 	return moduleBuild{}, nil, false
+}
+
+// shown returns the builds of b's stream whose packages dnf shows, the newest first: all builds of each context
+// whose newest build is compatible with streams. There are none if only older builds are compatible.
+func (m modules) shown(b moduleBuild, streams map[string]string) []moduleBuild {
+	var all []moduleBuild
+	newest := map[string]moduleBuild{} // by context
+	for _, o := range m.builds {
+		if o.Name != b.Name || o.Stream != b.Stream || o.Arch != b.Arch {
+			continue
+		}
+		all = append(all, o)
+		if have, known := newest[o.Context]; !known || o.Version > have.Version {
+			newest[o.Context] = o
+		}
+	}
+	all = slices.DeleteFunc(all, func(o moduleBuild) bool { return !newest[o.Context].fits(streams) })
+	slices.SortStableFunc(all, func(x, y moduleBuild) int { return cmp.Compare(y.Version, x.Version) })
+	return all
+}
+
+// fits reports whether a build is compatible with streams.
+func (b moduleBuild) fits(streams map[string]string) bool {
+	for _, d := range b.Dependencies {
+		if _, ok := compatible(d.Requires, streams); ok {
+			return true
+		}
+	}
+	return len(b.Dependencies) == 0
 }
 
 // compatible reports whether streams satisfy the requirements of a build, and returns
@@ -250,27 +282,35 @@ func (m modules) without(names []string) modules {
 	return m
 }
 
-// hides returns whether dnf hides a package: it belongs to an inactive stream, or
-// to no stream although an active stream has packages of its name.
-func (m modules) hides(active []moduleBuild) func(nevra.NEVRA) bool {
+// hides returns whether dnf hides a package: it belongs to an inactive stream, or to no
+// stream although an active stream has a package with a name that it has or provides.
+func (m modules) hides(active []moduleBuild) func(*entry) bool {
 	shown, names, listed := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, b := range m.builds {
 		for _, rpm := range b.Artifacts.RPMs {
-			listed[rpm] = true
+			listed[withEpoch(rpm)] = true
 		}
 	}
 	for _, b := range active {
 		for _, rpm := range b.Artifacts.RPMs {
-			shown[rpm] = true
+			shown[withEpoch(rpm)] = true
 			if n, err := nevra.Parse(rpm); err == nil && n.Arch != "src" {
 				names[n.Name] = true
 			}
 		}
 	}
-	return func(n nevra.NEVRA) bool {
-		if name := n.String(); shown[name] || !listed[name] {
-			return !shown[name] && (names[n.Name] || strings.Contains(n.Release, ".module"))
+	return func(e *entry) bool {
+		if name := e.String(); shown[name] || listed[name] {
+			return !shown[name]
 		}
-		return true
+		return names[e.Name] || strings.Contains(e.Release, ".module") || slices.ContainsFunc(e.provides, func(c Capability) bool { return names[c.Name] })
 	}
+}
+
+// withEpoch returns NAME-EPOCH:VERSION-RELEASE.ARCH of a package that can lack the epoch.
+func withEpoch(rpm string) string {
+	if n, err := nevra.Parse(rpm); err == nil {
+		return n.String()
+	}
+	return rpm
 }

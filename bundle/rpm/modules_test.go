@@ -100,19 +100,19 @@ func TestModules(t *testing.T) {
 		os               string
 		builds, problems []string
 	}{
-		{"default stream, newest build", nil, "el9", []string{"tools:el9:2"}, nil},
+		{"default stream, newest build first", nil, "el9", []string{"tools:el9:2", "tools:el9:1"}, nil},
 		{"a default that is not for this system", nil, "el10", nil, nil},
 		{"another stream than the default", []string{"tools:1.10"}, "el9", []string{"tools:1.10:3"}, nil},
-		{"a stream with its requirements", []string{"web:1.24"}, "el9", []string{"web:1.24:1", "perl:5.32:1", "tools:el9:2"}, nil},
-		{"a missing requirement", []string{"web:1.24"}, "el8", []string{"web:1.24:1"}, []string{"the stream perl:5.26 is required, but no repository has a compatible build of it; available streams: 5.32"}},
+		{"a stream with its requirements", []string{"web:1.24"}, "el9", []string{"web:1.24:1", "perl:5.32:1", "tools:el9:2", "tools:el9:1"}, nil},
+		{"a missing requirement", []string{"web:1.24"}, "el8", nil, []string{"the stream perl:5.26 is required, but no repository has a compatible build of it; available streams: 5.32"}},
 		{
 			"another stream of the requirement",
 			[]string{"perl:5.40", "web:1.24"},
 			"el9",
-			[]string{"tools:el9:2"},
+			[]string{"tools:el9:2", "tools:el9:1"},
 			[]string{"perl:5.40 is required", "the stream web:1.24 is required, but no repository has a compatible build of it"},
 		},
-		{"no such module", []string{"cheese:1"}, "el9", []string{"tools:el9:2"}, []string{"no repository has the module cheese"}},
+		{"no such module", []string{"cheese:1"}, "el9", []string{"tools:el9:2", "tools:el9:1"}, []string{"no repository has the module cheese"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -155,10 +155,13 @@ func TestStreamsOfServers(t *testing.T) {
 	if active, _ = m.active(streams, nil, "el9", "x86_64"); len(active) != 0 {
 		t.Errorf("a disabled module is active: %v", active)
 	}
-	// A missing requirement of a server's stream is reported, even next to disabled modules.
+	// A missing requirement of a server's stream blocks only the stream, also next to disabled modules.
 	streams, _ = Request{Hosts: []Installed{server("db1", map[string]string{"web": "1.24", "tools": "", "ruby": ""})}}.streams()
-	if _, missing = m.active(streams, nil, "el8", "x86_64"); len(missing) != 1 || !strings.Contains(missing[0], "perl:5.26") {
-		t.Errorf("missing are %v, want perl:5.26", missing)
+	if active, missing = m.active(streams, nil, "el8", "x86_64"); len(active)+len(missing) > 0 {
+		t.Errorf("active are %v, missing are %v", active, missing)
+	}
+	if c := m.choose(streams, "el8", "x86_64"); len(c.blocked) != 1 || !strings.Contains(c.blocked["web"], "perl:5.26") {
+		t.Errorf("blocked are %v, want web by perl:5.26", c.blocked)
 	}
 	_, problems = Request{Modules: []string{"tools:el9"}, Hosts: []Installed{a}}.streams()
 	if want := "packages.modules and db1 use different streams of the module tools: el9, 1.10"; len(problems) != 1 || !strings.Contains(problems[0], want) {
@@ -175,10 +178,10 @@ func TestModulesHide(t *testing.T) {
 	hides := m.hides(active)
 	for name, want := range map[string]bool{
 		"podman-0:5-1.module_el9.x86_64":     false,
-		"podman-0:4-1.module_el9.x86_64":     true, // an older build
-		"podman-0:1.10-1.module_el9.x86_64":  true, // another stream
-		"podman-0:9-1.el9.x86_64":            true, // not in a stream, but same name
-		"nginx-1:1.24-1.module_el9.x86_64":   true, // not a default stream
+		"podman-0:4-1.module_el9.x86_64":     false, // an older build
+		"podman-0:1.10-1.module_el9.x86_64":  true,  // another stream
+		"podman-0:9-1.el9.x86_64":            true,  // not in a stream, but same name
+		"nginx-1:1.24-1.module_el9.x86_64":   true,  // not a default stream
 		"nginx-1:1.20-1.el9.x86_64":          false,
 		"strange-0:1-1.module_el9+1.x86_64":  true, // not listed in a stream
 		"container-selinux-0:2-1.el9.noarch": false,
@@ -187,7 +190,7 @@ func TestModulesHide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if hides(n) != want {
+		if hides(&entry{NEVRA: n}) != want {
 			t.Errorf("%s is hidden: %v, want %v", name, !want, want)
 		}
 	}
@@ -207,6 +210,6 @@ func FuzzModules(f *testing.F) {
 			enabled[b.Name] = b.Stream
 		}
 		active, _ := m.active(enabled, nil, "el9", "x86_64")
-		m.hides(active)(nevra.NEVRA{Name: "a"})
+		m.hides(active)(&entry{NEVRA: nevra.NEVRA{Name: "a"}})
 	})
 }

@@ -2,8 +2,11 @@ package rpm
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/internal/advice"
 )
 
 // Plan reads the repositories and resolves the packages that the servers need
@@ -25,15 +28,12 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 			return nil, err
 		}
 	}
-	problems = slices.Concat(problems, n.problems(len(req.Hosts)+len(req.Assumed)), n.unavailable(req.Install))
+	problems = slices.Concat(problems, n.problems(len(req.Hosts)+len(req.Assumed)), n.unavailable(req.Install), n.twice())
 	if len(problems) > 0 {
 		return nil, &PlanError{OS: req.OS, Searched: u.names(), Problems: problems}
 	}
 	assumed := "assumed (profile " + profileName(req.OS) + ")"
 	c := &Closure{OS: req.OS, Together: n.together, Proof: assumed, Without: n.without}
-	for _, s := range u.sources {
-		c.Repositories = append(c.Repositories, s.Searched)
-	}
 	for _, h := range req.Hosts {
 		c.Hosts = append(c.Hosts, h.Host)
 	}
@@ -43,8 +43,22 @@ func Plan(ctx context.Context, f Fetcher, req Request) (*Closure, error) {
 			c.Proof += "; " + assumed + " for " + strings.Join(req.Assumed, ", ")
 		}
 	}
-	c.Packages, err = n.closure(ctx, len(c.Hosts)+len(req.Assumed))
-	return c, err
+	if c.Packages, err = n.closure(ctx, len(c.Hosts)+len(req.Assumed)); err != nil {
+		return nil, err
+	}
+	files, err := n.fileConflicts(ctx, systems, c.Packages)
+	if len(files.problems) > 0 {
+		return nil, advice.Add(&PlanError{OS: req.OS, Searched: u.names(), Problems: files.problems},
+			"leave one of the two packages out of packages.install, or remove the installed one from the servers and survey them again")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range u.sources {
+		c.Repositories = append(c.Repositories, s.Searched)
+	}
+	c.Notices = files.notices
+	return c, nil
 }
 
 // systems returns one system for all servers with the same packages, and the
@@ -109,9 +123,14 @@ func (s *source) elements(ctx context.Context, packages map[*entry]*Package) err
 		return nil
 	}
 	ordinal := 0
-	err := s.primary.each(func(element []byte) error {
+	err := s.primary.each(ctx, func(element []byte) error {
 		if p := wanted[ordinal]; p != nil {
-			p.primary = slices.Clone(element)
+			if p.primary = slices.Clone(element); !location.Match(element) {
+				return fmt.Errorf("copy the record of %s: its location has an unusual form", p)
+			}
+			if err := wellFormed(element); err != nil {
+				return fmt.Errorf("copy the record of %s: %w", p, err)
+			}
 		}
 		ordinal++
 		return ctx.Err()
@@ -120,9 +139,15 @@ func (s *source) elements(ctx context.Context, packages map[*entry]*Package) err
 		return err
 	}
 	return s.eachFilelist(ctx, func(id string, element []byte) error {
-		if p := packages[s.byID[id]]; p != nil {
-			p.filelists = slices.Clone(element)
+		p := packages[s.byID[id]]
+		if p == nil {
+			return ctx.Err()
 		}
+		if err := wellFormed(element); err != nil {
+			s.Notices = append(s.Notices, fmt.Sprintf("the file list of %s is left out: %s", p.People(), visible(err.Error())))
+			return nil
+		}
+		p.filelists = slices.Clone(element)
 		return ctx.Err()
 	})
 }

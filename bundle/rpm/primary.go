@@ -3,6 +3,7 @@ package rpm
 import (
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,24 +15,27 @@ type entry struct {
 	nevra.NEVRA
 	source    *source
 	checksum  checksum
-	url       string
+	url       string // relative to the repository, or absolute
+	base      string // attribute xml:base of the location, until it is part of url
 	size      int64
 	provides  []Capability
 	requires  []expression
 	conflicts []expression
 	obsoletes []Capability
 	// weak dependencies, used only to choose between alternatives
-	recommends, suggests []Capability
-	files                []string // the files in primary; filelists has all
-	license              string   // from the vendor
-	built                int64    // time of the package file, seconds since 1970
-	ordinal              int      // index of the element in primary
-	kept                 *Kept    // of an earlier bundle; nil: the element is in primary
+	recommends, suggests  []Capability
+	supplements, enhances []expression
+	files                 []string // the files in primary; filelists has all
+	license               string   // from the vendor
+	built                 int64    // time of the package file, seconds since 1970
+	ordinal               int      // index of the element in primary
+	kept                  *Kept    // of an earlier bundle; nil: the element is in primary
 }
 
-// xmlPackage has the needed fields of the element.
+// xmlPackage has the needed fields of the element. Numbers are text: one that cannot be read concerns only its package.
 type xmlPackage struct {
 	XMLName xml.Name `xml:"package"`
+	Type    string   `xml:"type,attr"`
 	Name    string   `xml:"name"`
 	Arch    string   `xml:"arch"`
 	Version struct {
@@ -41,10 +45,10 @@ type xmlPackage struct {
 	} `xml:"version"`
 	Checksum checksum `xml:"checksum"`
 	Time     struct {
-		File int64 `xml:"file,attr"`
+		File amount `xml:"file,attr"`
 	} `xml:"time"`
 	Size struct {
-		Package int64 `xml:"package,attr"`
+		Package amount `xml:"package,attr"`
 	} `xml:"size"`
 	Location struct {
 		Base string `xml:"base,attr"`
@@ -57,9 +61,11 @@ type xmlPackage struct {
 		Conflicts xmlEntries `xml:"conflicts"`
 		Obsoletes xmlEntries `xml:"obsoletes"`
 		// Weak dependencies are not installed.
-		Recommends xmlEntries `xml:"recommends"`
-		Suggests   xmlEntries `xml:"suggests"`
-		Files      []string   `xml:"file"`
+		Recommends  xmlEntries `xml:"recommends"`
+		Suggests    xmlEntries `xml:"suggests"`
+		Supplements xmlEntries `xml:"supplements"`
+		Enhances    xmlEntries `xml:"enhances"`
+		Files       []string   `xml:"file"`
 	} `xml:"format"`
 }
 
@@ -73,7 +79,7 @@ type xmlEntries struct {
 	} `xml:"entry"`
 }
 
-// readPrimary returns the packages of the architecture and of noarch.
+// readPrimary returns the packages of the architecture and of noarch. It leaves out records that it cannot use.
 func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error) {
 	m, err := s.metadata(ctx, "primary")
 	if err != nil {
@@ -82,64 +88,103 @@ func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error)
 	s.primary = m
 	var entries []*entry
 	ordinal := -1
-	err = m.each(func(element []byte) error {
+	found, err := m.read(ctx, func(element []byte) error {
 		ordinal++
 		e, err := parsePackage(element)
-		if err != nil {
-			return err
+		if err == nil {
+			err = s.accept(e)
 		}
-		if e.Arch == arch || e.Arch == "noarch" {
+		odd, is := errors.AsType[*recordError](err)
+		switch {
+		case is && (odd.arch == "" || usable(odd.arch, arch)):
+			s.leave(odd)
+		case is:
+		case err != nil:
+			return err
+		case usable(e.Arch, arch):
 			e.source, e.ordinal = s, ordinal
 			entries = append(entries, e)
 		}
 		return ctx.Err()
 	})
-	return entries, err
+	if err != nil {
+		return nil, err
+	}
+	s.leaveOther(found)
+	return entries, nil
 }
 
-// parsePackage reads one <package> element of primary metadata.
+// accept checks what depends on the repository: the checksum and the location.
+func (s *source) accept(e *entry) error {
+	e.checksum = s.allow(e.checksum)
+	if _, err := e.checksum.new(); err != nil {
+		return e.odd(err)
+	}
+	return s.locate(e)
+}
+
+// usable reports whether a package of an architecture can be installed on servers of arch.
+func usable(of, arch string) bool { return of == arch || of == "noarch" }
+
+// parsePackage reads one <package> element of primary metadata. Its errors are of type *recordError.
 func parsePackage(element []byte) (*entry, error) {
 	var x xmlPackage
 	if err := xml.Unmarshal(element, &x); err != nil {
-		return nil, fmt.Errorf("read package: %w", err)
+		return nil, brokenRecord(element, err)
 	}
-	evr, err := nevra.EVROf(x.Version.Epoch, x.Version.Ver, x.Version.Rel)
-	e := &entry{NEVRA: nevra.NEVRA{Name: x.Name, EVR: evr, Arch: x.Arch}, checksum: x.Checksum, size: x.Size.Package, files: x.Format.Files, license: x.Format.License, built: x.Time.File}
-	if err != nil || !e.Valid() {
-		return nil, fmt.Errorf("read package %q: its name, version or architecture is not allowed", x.Name)
+	if prefix, is := foreignPrefix(element); is {
+		return nil, x.odd(fmt.Errorf("its relations have the namespace prefix %.50q, which dnf does not read", prefix))
 	}
-	if e.url, err = x.url(); err != nil {
-		return nil, fmt.Errorf("read package %s: %w", e, err)
-	}
-	for to, from := range map[*[]Capability]xmlEntries{
-		&e.provides: x.Format.Provides, &e.obsoletes: x.Format.Obsoletes,
-		&e.recommends: x.Format.Recommends, &e.suggests: x.Format.Suggests,
-	} {
-		if *to, err = from.capabilities(); err != nil {
-			return nil, fmt.Errorf("read package %s: %w", e, err)
-		}
-	}
-	for to, from := range map[*[]expression]xmlEntries{&e.requires: x.Format.Requires, &e.conflicts: x.Format.Conflicts} {
-		if *to, err = from.expressions(); err != nil {
-			return nil, fmt.Errorf("read package %s: %w", e, err)
-		}
+	e, err := x.entry()
+	if err != nil {
+		return nil, x.odd(err)
 	}
 	return e, nil
 }
 
-// url returns the location of the package: relative to its repository, or absolute if
-// the metadata names another base.
-func (x xmlPackage) url() (string, error) {
-	if err := checkHref(x.Location.Href); err != nil {
-		return "", err
+func (x xmlPackage) entry() (*entry, error) {
+	evr, err := nevra.EVROf(strings.TrimSpace(x.Version.Epoch), x.Version.Ver, x.Version.Rel)
+	e := &entry{
+		NEVRA:    nevra.NEVRA{Name: x.Name, EVR: evr, Arch: x.Arch},
+		checksum: x.Checksum, size: int64(x.Size.Package), built: x.Time.File.past(),
+		files: x.Format.Files, license: x.Format.License,
 	}
-	if x.Location.Base == "" {
-		return x.Location.Href, nil
+	switch {
+	case x.Type != "" && x.Type != "rpm":
+		return nil, fmt.Errorf("it is a record of type %.50q", x.Type)
+	case err != nil:
+		return nil, err
+	case !e.Valid():
+		return nil, errors.New("its name, version or architecture has characters that are not allowed")
+	case e.size <= 0:
+		return nil, errors.New("its size is not known")
 	}
-	if !isURL(x.Location.Base) {
-		return "", fmt.Errorf("the base %q is not a URL", x.Location.Base)
+	if e.url, err = relative(x.Location.Href); err != nil {
+		return nil, err
 	}
-	return strings.TrimSuffix(x.Location.Base, "/") + "/" + x.Location.Href, nil
+	e.base = x.Location.Base
+	return e, x.relations(e)
+}
+
+func (x xmlPackage) relations(e *entry) (err error) {
+	f := x.Format
+	for _, list := range []struct {
+		to   *[]Capability
+		from xmlEntries
+	}{{&e.provides, f.Provides}, {&e.obsoletes, f.Obsoletes}, {&e.recommends, f.Recommends}, {&e.suggests, f.Suggests}} {
+		if *list.to, err = list.from.capabilities(); err != nil {
+			return err
+		}
+	}
+	for _, list := range []struct {
+		to   *[]expression
+		from xmlEntries
+	}{{&e.requires, f.Requires}, {&e.conflicts, f.Conflicts}, {&e.supplements, f.Supplements}, {&e.enhances, f.Enhances}} {
+		if *list.to, err = list.from.expressions(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // id returns the checksum, which is the package's ID in other metadata files.
@@ -171,9 +216,15 @@ func (x xmlEntries) capabilities() ([]Capability, error) {
 	}
 	all := make([]Capability, 0, len(x.Entries))
 	for _, e := range x.Entries {
+		if e.Name == "" {
+			continue
+		}
 		evr, err := nevra.EVROf(e.Epoch, e.Ver, e.Rel)
 		if err != nil {
-			return nil, fmt.Errorf("capability %q: %w", e.Name, err)
+			return nil, fmt.Errorf("%.100q: %w", e.Name, err)
+		}
+		if signOf(e.Flags) == "" || e.Ver == "" { // as in libsolv
+			e.Flags, evr = "", nevra.EVR{}
 		}
 		all = append(all, Capability{Name: e.Name, Flags: e.Flags, EVR: evr})
 	}

@@ -31,11 +31,10 @@ func (p *problems) add(format string, args ...any) {
 	}
 }
 
-// missing adds a requirement that no package satisfies. newest is the newest
-// package of that name, or "".
-func (p *problems) missing(requirement, newest, by string) {
-	if newest != "" {
-		requirement += " (the newest is " + newest + ")"
+// missing adds a requirement that no package satisfies. The hint says what the repositories have instead, or is "".
+func (p *problems) missing(requirement, hint, by string) {
+	if hint != "" {
+		requirement += " (" + hint + ")"
 	}
 	if p.requirers == nil {
 		p.requirers = map[string][]string{}

@@ -77,7 +77,8 @@ func (c *Closure) document(root, space string, element func(Package) []byte) []b
 	return b.Bytes()
 }
 
-var location = regexp.MustCompile(`<location\s[^>]*>(?:\s*</location>)?`)
+// location is the element with the location; its attributes can contain ">".
+var location = regexp.MustCompile(`<location(?:\s+[^\s=>]+\s*=\s*(?:"[^"]*"|'[^']*'))*\s*(?:/>|>\s*</location\s*>)`)
 
 // primaryElement returns upstream's element with the location in the bundle.
 func (p Package) primaryElement() []byte {

@@ -6,10 +6,14 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"slices"
 	"strings"
+	"time"
+	"unicode/utf8"
 
+	"airgap.dev/airgap/bundle/rpm/pgp"
 	"airgap.dev/airgap/internal/httpclient"
 )
 
@@ -24,31 +28,28 @@ type repomd struct {
 	Data    []repomdData `xml:"data"`
 }
 
-// repomdData is one metadata file in repomd.xml.
+// repomdData is one metadata file in repomd.xml. airgap checks only the files that it reads: a repository can have
+// others that are damaged.
 type repomdData struct {
 	Type     string   `xml:"type,attr"`
 	Checksum checksum `xml:"checksum"`
 	Location struct {
+		Base string `xml:"base,attr"`
 		Href string `xml:"href,attr"`
 	} `xml:"location"`
-	Size      int64   `xml:"size"`
-	Timestamp seconds `xml:"timestamp"`
+	Size      amount `xml:"size"`
+	Timestamp amount `xml:"timestamp"`
 }
 
 func parseRepomd(data []byte) (*repomd, error) {
 	var md repomd
-	if err := xml.NewDecoder(bytes.NewReader(data)).Decode(&md); err != nil {
+	if err := decodeXML(data, &md); err != nil {
 		return nil, fmt.Errorf("read repomd.xml: %w", err)
-	}
-	for _, d := range md.Data {
-		if err := checkHref(d.Location.Href); err != nil {
-			return nil, fmt.Errorf("read repomd.xml: %w", err)
-		}
 	}
 	return &md, nil
 }
 
-// find returns the metadata file of a type.
+// find returns the metadata file of a type, the first as in librepo.
 func (md *repomd) find(kind string) (repomdData, bool) {
 	for _, d := range md.Data {
 		if d.Type == kind {
@@ -58,15 +59,40 @@ func (md *repomd) find(kind string) (repomdData, bool) {
 	return repomdData{}, false
 }
 
-// checkHref refuses locations outside of the repository.
-func checkHref(href string) error {
-	clean := path.Clean(href)
-	bad := href == "" || clean == "." || path.IsAbs(href) || clean == ".." || strings.HasPrefix(clean, "../") ||
-		strings.ContainsAny(href, "\\?#%:") || strings.ContainsFunc(href, func(r rune) bool { return r < ' ' || r == 0x7f })
-	if bad {
-		return fmt.Errorf("the location %q is not inside the repository", href)
+// errNotListed reports that repomd.xml has no metadata of that kind. A listed file
+// must exist.
+var errNotListed = errors.New("repomd.xml does not list it")
+
+// missing says why a kind of metadata cannot be read.
+func (md *repomd) missing(kind string) error {
+	if _, is := md.find(kind + "_zck"); is {
+		return fmt.Errorf("find %s metadata: %w", kind, notXML("repomd.xml lists it only as zchunk"))
 	}
-	return nil
+	if _, is := md.find(kind + "_db"); is && kind == "primary" { // dnf reads no databases either
+		return fmt.Errorf("find %s metadata: %w", kind, notXML("repomd.xml lists it only as a database of SQLite"))
+	}
+	return fmt.Errorf("find %s metadata: %w", kind, errNotListed)
+}
+
+// relative returns the path of a file in the repository. As librepo it accepts slashes at the start, escapes of URLs, and
+// a whole URL; it refuses paths to other directories.
+func relative(href string) (string, error) {
+	if isURL(href) {
+		return href, nil
+	}
+	plain, err := url.PathUnescape(href)
+	if err != nil {
+		plain = href // "%" is a character of the name
+	}
+	clean := path.Clean(strings.TrimLeft(plain, "/"))
+	odd := func(r rune) bool { return r < ' ' || r == 0x7f || r == '\\' || r == utf8.RuneError }
+	switch {
+	case clean == ".", clean == "..", strings.HasPrefix(clean, "../"), strings.HasPrefix(clean, "/"), strings.ContainsFunc(plain, odd):
+		return "", fmt.Errorf("its location %.200q is not inside the repository", href)
+	case strings.Contains("/"+plain+"/", "/../"):
+		return clean, nil
+	}
+	return strings.TrimLeft(href, "/"), nil
 }
 
 // source is a repository while Plan reads it.
@@ -81,14 +107,16 @@ type source struct {
 	entries   []*entry // nil after the universe has indexed them
 	modules   modules
 	byID      map[string]*entry
+	left      []*recordError // records of primary that are left out, at most maxLeft
+	more      int            // number of sentences for Notices
 }
 
 // openSource reads the keys, and repomd.xml from the first mirror with a verified
 // one.
-func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os string) (*source, error) {
+func openSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, servers targets) (*source, error) {
 	s := &source{Searched: Searched{Repository: r}, seen: seen, fetch: f}
 	var err error
-	if s.keys, err = fetchKeyring(ctx, keyFetcher{f, seen}, r.GPGKeys, os); err != nil {
+	if s.keys, err = fetchKeyring(ctx, keyFetcher{f, seen}, r.GPGKeys, servers); err != nil {
 		return nil, err
 	}
 	if err := s.checkKeys(); err != nil {
@@ -130,14 +158,14 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 	if s.md, err = parseRepomd(data); err != nil {
 		return &wrongError{err}
 	}
-	s.Timestamp = s.md.timestamp()
+	s.Timestamp = min(s.md.timestamp(), time.Now().Unix()) // a wrong clock makes no later metadata look old
 	return s.checkAge()
 }
 
 // readSource reads one repository. Its errors name the repository.
-func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os, arch string) (*source, error) {
+func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, servers targets, arch string) (*source, error) {
 	ctx = httpclient.Checked(httpclient.For(ctx, "packages of repository "+r.Name))
-	s, err := openSource(ctx, f, r, seen, os)
+	s, err := openSource(ctx, f, r, seen, servers)
 	if err != nil {
 		return nil, fmt.Errorf("read repository %s: %w", r.Name, err)
 	}
@@ -147,9 +175,12 @@ func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os, ar
 	if s.entries, err = s.readPrimary(ctx, arch); err != nil {
 		return nil, s.wrap(err)
 	}
+	s.report()
 	s.byID = make(map[string]*entry, len(s.entries))
 	for _, e := range s.entries {
-		s.byID[e.id()] = e
+		if s.byID[e.id()] == nil { // a package that is listed twice
+			s.byID[e.id()] = e
+		}
 	}
 	return s, nil
 }
@@ -159,7 +190,34 @@ func (s *source) wrap(err error) error { return fmt.Errorf("read repository %s: 
 // url returns the URL of a file on the current mirror.
 func (s *source) url(href string) string { return below(s.bases[0], href) }
 
-func below(base, href string) string { return strings.TrimSuffix(base, "/") + "/" + href }
+// below returns the URL of a file below base. As librepo it keeps the escapes of URLs in href.
+func below(base, href string) string {
+	if _, err := url.PathUnescape(href); err != nil {
+		href = strings.ReplaceAll(href, "%", "%25")
+	}
+	return strings.TrimSuffix(base, "/") + "/" + strings.ReplaceAll(href, "#", "%23")
+}
+
+// locate resolves the base of a package: another server, or a directory of the same medium. A mounted DVD has the name
+// of the medium, which dnf ignores.
+func (s *source) locate(e *entry) error {
+	base := e.base
+	e.base = ""
+	switch inside, is := strings.CutPrefix(below(base, ""), below(s.bases[0], "")); {
+	case base == "", strings.HasPrefix(base, "media:") && isFileURL(s.bases[0]):
+		return nil
+	case isURL(base):
+		e.url = below(base, e.url)
+		return nil
+	case isFileURL(base) && is:
+		path, err := relative(inside + e.url)
+		e.url = path
+		if err == nil {
+			return nil
+		}
+	}
+	return e.odd(fmt.Errorf("its base %.200q is not the URL of a web server", base))
+}
 
 // checkRepomd reports whether repomd.xml is signed. Red Hat does not sign it. An
 // existing signature must be valid.
@@ -171,7 +229,7 @@ func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if signatureTime(signature).IsZero() { // an error page, or an empty file
+	if pgp.Time(signature).IsZero() { // an error page, or an empty file
 		return false, &wrongError{fmt.Errorf("read %s: it is not an OpenPGP signature: ask the operator of this mirror", s.url("repodata/repomd.xml.asc"))}
 	}
 	if err := s.keys.check(bytes.NewReader(data), signature); err != nil {
@@ -181,39 +239,64 @@ func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 	return true, nil
 }
 
-// errNotListed reports that repomd.xml has no metadata of that kind. A listed file
-// must exist.
-var errNotListed = errors.New("repomd.xml does not list it")
-
 // metadata fetches one metadata file and checks it against repomd.xml.
 func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 	d, ok := s.md.find(kind)
 	if !ok {
-		return metadata{}, fmt.Errorf("find %s metadata: %w", kind, errNotListed)
+		return metadata{}, s.md.missing(kind)
 	}
 	limit := int64(maxCompressed)
-	if d.Size > 0 && d.Size < limit {
-		limit = d.Size
+	if d.Size > 0 && int64(d.Size) < limit {
+		limit = int64(d.Size)
+	}
+	name, err := relative(d.Location.Href)
+	if err != nil {
+		return metadata{}, fmt.Errorf("find %s metadata: %w", kind, err)
+	}
+	sum := s.allow(d.Checksum)
+	if _, err := sum.new(); err != nil {
+		return metadata{}, fmt.Errorf("verify %s metadata: %w", kind, err)
 	}
 	var errs []error
-	for _, base := range s.bases {
+	for _, at := range s.locations(d.Location.Base, name) {
 		var data []byte
 		err := httpclient.Again(ctx, isWrong, func(ctx context.Context) error {
 			var err error
-			if data, err = fetchAll(ctx, s.fetch, below(base, d.Location.Href), limit); err != nil {
+			if data, err = fetchAll(ctx, s.fetch, at, limit); err != nil {
 				return err
 			}
-			if err := d.Checksum.check(data); err != nil {
-				return &wrongError{fmt.Errorf("verify %s: %w", below(base, d.Location.Href), err)}
+			if err := sum.check(data); err != nil {
+				return &wrongError{fmt.Errorf("verify %s: %w", at, err)}
 			}
 			return nil
 		})
 		if err == nil {
-			return metadata{name: d.Location.Href, data: data}, nil
+			return metadata{name: name, data: data}, nil
 		}
 		if errs = append(errs, err); ctx.Err() != nil {
 			break
 		}
 	}
 	return metadata{}, errors.Join(errs...)
+}
+
+// allow returns a checksum of the repository as it is allowed to be.
+func (s *source) allow(sum checksum) checksum {
+	sum.Type, sum.sha1 = sum.kind(), s.Checksums == ChecksumsSHA1
+	return sum
+}
+
+// locations returns the URLs of a metadata file: on all mirrors, or below the base that repomd.xml names.
+func (s *source) locations(base, name string) []string {
+	switch {
+	case isURL(name):
+		return []string{name}
+	case isURL(base):
+		return []string{below(base, name)}
+	}
+	var all []string
+	for _, base := range s.bases {
+		all = append(all, below(base, name))
+	}
+	return all
 }

@@ -76,6 +76,15 @@ func (e expression) conditional() bool {
 	return slices.ContainsFunc(e.terms, expression.conditional)
 }
 
+// several reports whether several packages can decide about it. "A or B" of capabilities is one set
+// of packages.
+func (e expression) several() bool {
+	if e.op == "or" {
+		return slices.ContainsFunc(e.terms, expression.several)
+	}
+	return e.op != "" && !e.set()
+}
+
 // plain returns an equivalent expression with only "and", "or" and "not".
 // "A unless B" is for conflicts and means A and not B, see rpm's manual on
 // boolean dependencies.
@@ -202,8 +211,9 @@ func (p *richParser) term(depth int) (expression, bool) {
 	}
 	c := Capability{Name: name}
 	if len(p.words) > 1 && strings.ContainsAny(p.words[0][:1], "<>=") {
-		ranged, err := ParseCapability(name + " " + p.next() + " " + p.next())
-		if err != nil {
+		sign := p.next()
+		ranged, err := CapabilityOf(name, sign, p.next())
+		if err != nil || ranged.Flags == "" {
 			return expression{}, false
 		}
 		c = ranged

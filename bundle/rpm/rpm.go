@@ -31,7 +31,7 @@ type Config struct {
 	OS           string       `yaml:"os" json:"os,omitempty" jsonschema:"enum=el8,enum=el9,enum=el10,default=el9" jsonschema_description:"Operating system of the servers: the major version of RHEL or a rebuild."`
 	Repositories []Repository `yaml:"repositories" json:"repositories,omitempty" jsonschema_description:"dnf repositories for packages."`
 	Modules      []string     `yaml:"modules" json:"modules,omitempty" jsonschema_description:"Module streams to use in addition to the default streams: NAME:STREAM."`
-	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install in addition to those that Kubernetes needs: NAME, NAME-VERSION or NAME-VERSION-RELEASE. NAME can be a capability that packages provide."`
+	Install      []string     `yaml:"install" json:"install,omitempty" jsonschema_description:"Packages to install in addition to those that Kubernetes needs: NAME, NAME.ARCH, NAME-VERSION, NAME-VERSION-RELEASE or NAME-VERSION-RELEASE.ARCH. VERSION can begin with an epoch, as in 1:2.0. The parts after NAME can contain the wildcards * and ?. NAME can be a capability that packages provide."`
 }
 
 // Repository is one upstream dnf repository.
@@ -43,8 +43,15 @@ type Repository struct {
 	Metalink   string   `yaml:"metalink" json:"metalink,omitempty" jsonschema_description:"URL of a metalink file for repomd.xml, with mirrors and the permitted checksums."`
 	GPGKeys    []string `yaml:"gpgKeys" json:"gpgKeys" jsonschema:"required" jsonschema_description:"Public keys of the vendor: URLs, or file paths relative to airgap.yaml."`
 	Signed     string   `yaml:"signedMetadata" json:"signedMetadata,omitempty" jsonschema:"enum=required,enum=optional" jsonschema_description:"Signature of repomd.xml by one of gpgKeys: required or optional. Default: required after airgap.lock has recorded a signature."`
+	Checksums  string   `yaml:"checksums" json:"checksums,omitempty" jsonschema:"enum=sha256,enum=sha1" jsonschema_description:"Weakest checksums that are accepted in the metadata: sha256, or sha1 for an old repository without others. airgap.lock and the bundle have SHA-256. Default: sha256."`
 	Login      Login    `yaml:"login" json:"login,omitzero" jsonschema_description:"User name and password, or client certificate, for the repository. airgap sends them only to the repository, or to its mirror in sources.rewrite."`
 }
+
+// Values of Repository.Checksums.
+const (
+	ChecksumsSHA256 = "sha256"
+	ChecksumsSHA1   = "sha1"
+)
 
 // Login authenticates airgap at a repository. It only refers to passwords,
 // because the bundle contains this file. Paths are relative to the directory
@@ -173,7 +180,7 @@ func (c Config) Validate(at *field.Path) field.ErrorList {
 	}
 	for i, spec := range c.Install {
 		if !installSpec.MatchString(spec) {
-			all = append(all, field.Invalid(at.Child("install").Index(i), spec, "expected NAME, NAME-VERSION or NAME-VERSION-RELEASE"))
+			all = append(all, field.Invalid(at.Child("install").Index(i), spec, "expected NAME, NAME.ARCH, NAME-VERSION, NAME-VERSION-RELEASE or NAME-VERSION-RELEASE.ARCH"))
 		}
 	}
 	if len(c.Install) > 0 && len(c.Repositories) == 0 {
@@ -205,6 +212,9 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 	if signed := []string{SignedRequired, SignedOptional}; r.Signed != "" && !slices.Contains(signed, r.Signed) {
 		all = append(all, field.NotSupported(at.Child("signedMetadata"), r.Signed, signed))
 	}
+	if sums := []string{ChecksumsSHA256, ChecksumsSHA1}; r.Checksums != "" && !slices.Contains(sums, r.Checksums) {
+		all = append(all, field.NotSupported(at.Child("checksums"), r.Checksums, sums))
+	}
 	all = append(all, r.Login.validateFor(r.BaseURL, at.Child("login"))...)
 	if len(r.GPGKeys) == 0 {
 		all = append(all, field.Required(at.Child("gpgKeys"), "airgap verifies every package: name the vendor's public key"))
@@ -221,13 +231,16 @@ func (r Repository) validate(at *field.Path) field.ErrorList {
 // safe in a path, on a command line and in XML.
 var (
 	repositoryName = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]*$`)
-	installSpec    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+~^:-]*$`)
+	installSpec    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._+~^:*?\[\]-]*$`)
 	moduleStream   = regexp.MustCompile(`^[A-Za-z0-9._+-]+:[A-Za-z0-9._+-]+$`)
 )
 
+// isURL reports whether s is the URL of a web server, without a login. The scheme is in lower case, so that a prefix shows
+// it. url.Parse accepts control characters in the fragment, which has no meaning here.
 func isURL(s string) bool {
 	u, err := url.Parse(s)
-	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
+	web := strings.HasPrefix(s, "https://") || strings.HasPrefix(s, "http://")
+	return err == nil && web && u.Host != "" && u.User == nil && !strings.Contains(s, "#")
 }
 
 // keyFile returns the path of a key that is a file, and false for a URL.

@@ -90,17 +90,32 @@ func (md *repomd) timestamp() int64 {
 	return newest
 }
 
-// seconds accepts a fraction, which some old programs write.
-type seconds int64
+// amount is a number in metadata, at most a tebi. It accepts a fraction, which some old programs write, and is 0 for
+// what is not a number.
+type amount int64
 
-// UnmarshalXML ignores a value that is not a number.
-func (s *seconds) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
+// UnmarshalXML reads an element.
+func (n *amount) UnmarshalXML(d *xml.Decoder, start xml.StartElement) error {
 	var text string
 	if err := d.DecodeElement(&text, &start); err != nil {
 		return err
 	}
-	if f, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil && f > 0 && f < 1<<40 {
-		*s = seconds(f)
+	return n.UnmarshalXMLAttr(xml.Attr{Value: text})
+}
+
+// UnmarshalXMLAttr reads an attribute.
+func (n *amount) UnmarshalXMLAttr(attr xml.Attr) error {
+	if f, err := strconv.ParseFloat(strings.TrimSpace(attr.Value), 64); err == nil && f > 0 && f < 1<<40 {
+		*n = amount(f)
 	}
 	return nil
+}
+
+// past returns 0 for a time more than a year from now: the clock that it is from was wrong, and a signature of this
+// time would not be valid.
+func (n amount) past() int64 {
+	if time.Unix(int64(n), 0).After(time.Now().AddDate(1, 0, 0)) {
+		return 0
+	}
+	return int64(n)
 }

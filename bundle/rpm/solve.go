@@ -1,7 +1,6 @@
 package rpm
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/crillab/gophersat/solver"
@@ -65,10 +64,11 @@ func (p *problem) finish(w *walk, possible func(taken []int) bool) {
 		}
 		i := (*from)[0]
 		*from = (*from)[1:]
-		candidates := w.candidates(p.clauses[i])
+		c := p.clauses[i]
+		candidates := w.candidates(c)
 		switch {
 		case len(candidates) == 0:
-		case from == &w.open && p.differ(candidates):
+		case from == &w.open && c.kind != asked && len(choice{p, w.taken}.prune(candidates)) > 1:
 			waiting = append(waiting, i)
 		default:
 			p.choose(w, candidates, possible)
@@ -76,47 +76,17 @@ func (p *problem) finish(w *walk, possible func(taken []int) bool) {
 	}
 }
 
-// differ reports whether the candidates have different names.
-func (p *problem) differ(candidates []int) bool {
-	return slices.ContainsFunc(candidates, func(n int) bool { return p.entry(n).Name != p.entry(candidates[0]).Name })
-}
-
-// choose takes the first possible candidate in dnf's order: packages that the
-// chosen packages recommend, then packages that they suggest (even though dnf
-// installs no weak dependencies), then packages without a newer version.
+// choose takes the first possible candidate, in dnf's order.
 func (p *problem) choose(w *walk, candidates []int, possible func(taken []int) bool) {
-	slices.SortStableFunc(candidates, func(a, b int) int {
-		a1, b1 := p.entry(a), p.entry(b)
-		return cmp.Or(
-			cmp.Compare(p.preference(w.taken, b1), p.preference(w.taken, a1)),
-			compareBool(p.universe.outdated(a1), p.universe.outdated(b1)),
-		)
-	})
-	for _, n := range candidates {
+	for len(candidates) > 0 {
+		n := choice{p, w.taken}.best(candidates)
 		if possible(append(slices.Clip(w.taken), n)) {
 			w.set(n)
 			return
 		}
 		w.set(-n)
+		candidates = slices.DeleteFunc(slices.Clone(candidates), func(l int) bool { return w.of(l) != unknown })
 	}
-}
-
-// preference is 3 for a preferred package, 2 if a taken package recommends it, 1 if
-// a taken package suggests it.
-func (p *problem) preference(taken []int, e *entry) int {
-	if p.preferred[e] {
-		return 3
-	}
-	preference := 0
-	for _, n := range taken {
-		if slices.ContainsFunc(p.entry(n).recommends, e.offers) {
-			return 2
-		}
-		if slices.ContainsFunc(p.entry(n).suggests, e.offers) {
-			preference = 1
-		}
-	}
-	return preference
 }
 
 // minimize drops packages that later choices made unnecessary: cycles that

@@ -17,6 +17,8 @@ type system interface {
 	installed(name string) []nevra.NEVRA
 	// excludes says why an installed package excludes e, or "".
 	excludes(e *entry) string
+	// replaced reports whether an installed package obsoletes e.
+	replaced(e *entry) bool
 	// conditions returns the conditions of installed packages on new packages.
 	conditions() []condition
 	hosts() []string // none for a profile of all servers
@@ -32,11 +34,11 @@ type surveyed struct {
 	rich      []condition
 }
 
-// condition is a rich requirement of an installed package, or the negation of
-// a rich conflict.
+// condition is a rich requirement or a rich conflict of an installed package.
 type condition struct {
 	expression
-	by nevra.NEVRA
+	conflict bool
+	by       nevra.NEVRA
 }
 
 // claim is a capability of an installed package.
@@ -59,14 +61,14 @@ func newSurveyed(in Installed) *surveyed {
 		note(k.obsoletes, p.Obsoletes...)
 		for _, c := range p.Conflicts {
 			if x := parseExpression(c); x.op != "" {
-				k.rich = append(k.rich, condition{expression{op: "not", terms: []expression{x}}, p.NEVRA})
+				k.rich = append(k.rich, condition{x, true, p.NEVRA})
 				continue
 			}
 			note(k.conflicts, c)
 		}
 		for _, c := range p.Requires {
 			if x := parseExpression(c); x.op != "" {
-				k.rich = append(k.rich, condition{x, p.NEVRA})
+				k.rich = append(k.rich, condition{x, false, p.NEVRA})
 			}
 		}
 	}
@@ -104,17 +106,11 @@ func (k *surveyed) hosts() []string                     { return k.names }
 
 // excludes does not check the conflicts of e: they are separate clauses.
 func (k *surveyed) excludes(e *entry) string {
-	for _, c := range k.obsoletes[e.Name] {
-		if self(e.NEVRA).satisfies(c.Capability) {
-			return c.by.People() + ", which is installed, obsoletes it"
-		}
+	if c := k.obsoleter(e); c != nil {
+		return c.by.People() + ", which is installed, obsoletes it"
 	}
-	for _, p := range e.provides {
-		for _, c := range k.conflicts[p.Name] {
-			if p.satisfies(c.Capability) {
-				return c.by.People() + ", which is installed, conflicts with " + c.String()
-			}
-		}
+	if c := k.opponent(e); c != nil {
+		return c.by.People() + ", which is installed, conflicts with " + c.String()
 	}
 	if e.parallel() {
 		return ""
@@ -127,6 +123,35 @@ func (k *surveyed) excludes(e *entry) string {
 		}
 	}
 	return ""
+}
+
+func (k *surveyed) replaced(e *entry) bool { return k.obsoleter(e) != nil }
+
+// obsoleter returns the relation of an installed package that obsoletes e, or nil.
+func (k *surveyed) obsoleter(e *entry) *claim {
+	for _, c := range k.obsoletes[e.Name] {
+		if c.by.Name != e.Name && self(e.NEVRA).satisfies(c.Capability) {
+			return &c
+		}
+	}
+	return nil
+}
+
+// opponent returns the relation of an installed package that conflicts with e, or nil.
+func (k *surveyed) opponent(e *entry) *claim {
+	for _, p := range e.provides {
+		for _, c := range k.conflicts[p.Name] {
+			if p.satisfies(c.Capability) {
+				return &c
+			}
+		}
+	}
+	for _, file := range e.files {
+		if list := k.conflicts[file]; len(list) > 0 {
+			return &list[0]
+		}
+	}
+	return nil
 }
 
 // providers assumes the entries of the profile, and everything that the
@@ -161,5 +186,6 @@ func (p *profile) installed(name string) []nevra.NEVRA {
 }
 
 func (p *profile) excludes(*entry) string  { return "" }
+func (p *profile) replaced(*entry) bool    { return false }
 func (p *profile) conditions() []condition { return nil }
 func (p *profile) hosts() []string         { return p.names }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,7 +31,9 @@ type Transaction struct {
 	IfAbsent map[nevra.NEVRA]bool
 	// Own lists the packages that airgap installed on the host, see Brought. Only these
 	// may be replaced by another build.
-	Own  []nevra.NEVRA
+	Own []nevra.NEVRA
+	// Open opens a package of the repository by its file name, for Trial; nil for no trial.
+	Open func(ctx context.Context, fileName string) (io.ReadCloser, error)
 	Log  string // file for dnf's output, which is appended; "" for none
 	Root string // root of Host's file system; "" is "/"
 }
@@ -51,7 +54,7 @@ func (t Transaction) Missing(ctx context.Context) ([]nevra.NEVRA, error) {
 	}
 	var missing []nevra.NEVRA
 	for _, p := range t.Packages {
-		if have[p.String()] || t.IfAbsent[p] && anyBuild(have, p.Name) {
+		if have[p.String()] || t.IfAbsent[p] && anyBuild(have, p) {
 			continue
 		}
 		missing = append(missing, p)
@@ -59,9 +62,10 @@ func (t Transaction) Missing(ctx context.Context) ([]nevra.NEVRA, error) {
 	return missing, nil
 }
 
-func anyBuild(have map[string]bool, name string) bool {
+// anyBuild reports whether the host has a build that p would replace.
+func anyBuild(have map[string]bool, p nevra.NEVRA) bool {
 	for one := range have {
-		if n, err := nevra.Parse(one); err == nil && n.Name == name {
+		if n, err := nevra.Parse(one); err == nil && n.Name == p.Name && sameColor(n.Arch, p.Arch) {
 			return true
 		}
 	}

@@ -35,10 +35,8 @@ func newUnion(u *universe, locked []Locked) *union {
 
 // exactly returns the package with the locked checksum, or nil.
 func (u *universe) exactly(l Locked) *entry {
-	for _, e := range u.byName[l.Name] {
-		if e.NEVRA == l.NEVRA && e.id() == l.SHA256 {
-			return e
-		}
+	if i := slices.IndexFunc(u.byName[l.Name], l.is); i >= 0 {
+		return u.byName[l.Name][i]
 	}
 	return nil
 }
@@ -143,6 +141,22 @@ func (n *union) note(problem string, s system) {
 	n.wrong[problem] = append(n.wrong[problem], s.hosts()...)
 }
 
+// twice returns sentences about packages that servers need from several repositories with
+// different contents: a bundle has one file for each name and version.
+func (n *union) twice() []string {
+	var all []string
+	first := map[string]*entry{}
+	for _, e := range slices.SortedFunc(maps.Keys(n.packages), func(a, b *entry) int { return strings.Compare(a.source.Name, b.source.Name) }) {
+		if other := first[e.String()]; other != nil {
+			all = append(all, fmt.Sprintf("the servers need different packages %s, from the repositories %s and %s: remove one of the repositories, or build a bundle for each of the servers",
+				e.People(), other.source.Name, e.source.Name))
+		}
+		first[e.String()] = e
+	}
+	slices.Sort(all)
+	return all
+}
+
 // credit records which package or list needs the packages that satisfy a clause.
 func (n *union) credit(p *problem, c clause, chosen []*entry) {
 	var by string
@@ -183,10 +197,11 @@ func (n *union) problems(hosts int) []string {
 func (n *union) closure(ctx context.Context, hosts int) ([]Package, error) {
 	byEntry := map[*entry]*Package{}
 	for e, use := range n.packages {
-		p, err := e.pack()
+		sum, err := n.sum256(ctx, e)
 		if err != nil {
 			return nil, err
 		}
+		p := e.pack(sum)
 		p.NeededBy = slices.Sorted(maps.Keys(use.by))
 		if len(use.hosts) < hosts {
 			p.Hosts = slices.Sorted(maps.Keys(use.hosts))
@@ -199,19 +214,17 @@ func (n *union) closure(ctx context.Context, hosts int) ([]Package, error) {
 		}
 	}
 	all := make([]Package, 0, len(byEntry))
-	for _, p := range byEntry {
+	for e, p := range byEntry {
+		p.useSum(e.id())
 		all = append(all, *p)
 	}
 	slices.SortFunc(all, func(a, b Package) int { return strings.Compare(a.String(), b.String()) })
 	return all, nil
 }
 
-func (e *entry) pack() (*Package, error) {
-	if e.checksum.Type != "sha256" {
-		return nil, fmt.Errorf("plan package %s: its checksum is of type %s, but airgap.lock supports only sha256", e, e.checksum.Type)
-	}
+func (e *entry) pack(sum string) *Package {
 	return &Package{
 		NEVRA: e.NEVRA, Repository: e.source.Name, URL: e.from(), Mirrors: e.mirrors(), FileName: e.FileName(),
-		Size: e.size, SHA256: e.id(), License: e.license, built: e.built,
-	}, nil
+		Size: e.size, SHA256: sum, License: e.license, built: e.built,
+	}
 }

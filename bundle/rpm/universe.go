@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-
-	"airgap.dev/airgap/internal/nevra"
 )
 
 // universe is an index of all packages in the repositories.
@@ -20,7 +18,8 @@ type universe struct {
 	provides  map[string][]*entry // by the capability's name
 	obsoletes map[string][]*entry // by the name of the obsoleted package
 	files     map[string][]*entry
-	scanned   map[string]bool // paths already searched in filelists
+	scanned   map[string]bool     // paths already searched in filelists
+	left      map[string][]string // sentences about packages that are left out, by name and by what they provide
 }
 
 // readUniverse reads all repositories in parallel, and reports the errors of all. Problems are sentences about the
@@ -29,11 +28,13 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	u = &universe{
 		sources: make([]*source, len(req.Repositories)), byName: map[string][]*entry{},
 		provides: map[string][]*entry{}, files: map[string][]*entry{}, obsoletes: map[string][]*entry{}, scanned: map[string]bool{},
+		left: map[string][]string{},
 	}
 	var group sync.WaitGroup
+	servers := req.targets()
 	errs := make([]error, len(req.Repositories))
 	for i, r := range req.Repositories {
-		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req.seen(r.Name), req.OS, req.Arch) })
+		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req.seen(r.Name), servers, req.Arch) })
 	}
 	group.Wait()
 	if ctx.Err() != nil {
@@ -54,25 +55,31 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	streams, problems := req.streams()
 	active, missing := all.active(streams, req.Modules, req.OS, req.Arch)
 	problems = append(problems, missing...)
-	hides := all.without(req.Plain).hides(active)
-	// In the order of the configuration: the first repository with a build provides it.
+	usual := all.without(req.Plain)
+	hides, why := usual.hides(active), usual.inactive(streams, req.OS, req.Arch)
+	// In the order of the configuration: of equal packages, the first repository provides it.
 	for _, s := range u.sources {
+		for _, odd := range s.left {
+			u.leave(s.Name, odd)
+		}
 		for _, e := range s.entries {
-			if !hides(e.NEVRA) {
+			if !hides(e) {
 				s.Packages++
 				u.add(e)
+			} else if reason := why[e.String()]; reason != "" {
+				u.leave(s.Name, e.odd(errors.New(reason)))
 			}
 		}
-		s.entries = nil
+		s.entries, s.left = nil, nil
 	}
 	return u, problems, nil
 }
 
+// add adds a package, except if another repository has the same file with the same
+// relations. A package with the same name and version can have other relations.
 func (u *universe) add(e *entry) {
-	for _, have := range u.byName[e.Name] {
-		if have.NEVRA == e.NEVRA {
-			return
-		}
+	if slices.ContainsFunc(u.byName[e.Name], e.same) {
+		return
 	}
 	u.byName[e.Name] = append(u.byName[e.Name], e)
 	for _, c := range e.provides {
@@ -88,47 +95,26 @@ func (u *universe) add(e *entry) {
 	}
 }
 
-// named returns the packages that match NAME, NAME-VERSION or
-// NAME-VERSION-RELEASE.
-func (u *universe) named(spec string) []*entry {
-	if list := u.byName[spec]; len(list) > 0 {
-		return list
-	}
+// successors returns the packages that obsolete a build of a name. dnf can install them
+// for the name.
+func (u *universe) successors(name string) []*entry {
 	var all []*entry
-	for name := spec; ; {
-		dash := strings.LastIndexByte(name, '-')
-		if dash < 0 {
-			return all
-		}
-		name = name[:dash]
-		for _, e := range u.byName[name] {
-			if want, err := nevra.ParseEVR(spec[dash+1:]); err == nil && e.is(want) {
-				all = append(all, e)
-			}
-		}
-	}
-}
-
-func (e *entry) is(v nevra.EVR) bool {
-	return e.Version == v.Version && (v.Release == "" || e.Release == v.Release || e.Release+"."+e.Arch == v.Release)
-}
-
-// successors returns the packages that obsolete e. dnf installs them for the
-// name of e.
-func (u *universe) successors(e *entry) []*entry {
-	var all []*entry
-	for _, o := range u.obsoletes[e.Name] {
-		if o.Name != e.Name && slices.ContainsFunc(o.obsoletes, self(e.NEVRA).satisfies) {
+	for _, o := range u.obsoletes[name] {
+		if slices.ContainsFunc(u.byName[name], o.replaces) && !slices.Contains(all, o) {
 			all = append(all, o)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b *entry) int { return better(a, b, e.Name) })
 	return all
+}
+
+// replaces reports whether e obsoletes another package.
+func (e *entry) replaces(other *entry) bool {
+	return e.Name != other.Name && slices.ContainsFunc(e.obsoletes, self(other.NEVRA).satisfies)
 }
 
 // outdated reports whether a newer version of e exists.
 func (u *universe) outdated(e *entry) bool {
-	return slices.ContainsFunc(u.byName[e.Name], func(o *entry) bool { return o.Compare(e.EVR) > 0 })
+	return slices.ContainsFunc(u.byName[e.Name], func(o *entry) bool { return o.Arch == e.Arch && o.Compare(e.EVR) > 0 })
 }
 
 // nearest returns the newest package of that name, or "".
@@ -158,6 +144,15 @@ func (u *universe) offering(ctx context.Context, c Capability) ([]*entry, error)
 	return u.files[c.Name], nil
 }
 
+func (e *entry) same(o *entry) bool {
+	return e.NEVRA == o.NEVRA && e.id() == o.id() && slices.Equal(e.provides, o.provides) && slices.Equal(e.obsoletes, o.obsoletes) &&
+		slices.Equal(e.files, o.files) && sameRelations(e.requires, o.requires) && sameRelations(e.conflicts, o.conflicts)
+}
+
+func sameRelations(a, b []expression) bool {
+	return slices.EqualFunc(a, b, func(x, y expression) bool { return x.String() == y.String() })
+}
+
 func (e *entry) offers(c Capability) bool {
 	for _, p := range e.provides {
 		if p.satisfies(c) {
@@ -177,7 +172,7 @@ func (u *universe) scan(ctx context.Context, path string) error {
 	needle := []byte(">" + escaped.String() + "</file>")
 	for _, s := range u.sources {
 		err := s.eachFilelist(ctx, func(id string, element []byte) error {
-			if e := s.byID[id]; e != nil && bytes.Contains(element, needle) {
+			if e := u.indexed(s, id); e != nil && bytes.Contains(element, needle) {
 				u.files[path] = append(u.files[path], e)
 			}
 			return nil
@@ -189,7 +184,22 @@ func (u *universe) scan(ctx context.Context, path string) error {
 	return nil
 }
 
-var pkgid = regexp.MustCompile(`^<package [^>]*pkgid="([0-9a-fA-F]+)"`)
+// indexed returns the package of a source with a checksum, or nil if dnf hides it: it belongs to an
+// inactive module stream.
+func (u *universe) indexed(s *source, id string) *entry {
+	e := s.byID[id]
+	if e == nil {
+		return nil
+	}
+	for _, o := range u.byName[e.Name] {
+		if o.source == s && o.id() == id {
+			return o
+		}
+	}
+	return nil
+}
+
+var pkgid = regexp.MustCompile(`^<package\s[^>]*?pkgid\s*=\s*["']\s*([0-9a-fA-F]+)\s*["']`)
 
 // eachFilelist calls f with the checksum and the element of each package. It
 // fetches the file lists once. A repository may have none.
@@ -207,7 +217,7 @@ func (s *source) eachFilelist(ctx context.Context, f func(id string, element []b
 		}
 		s.filelists = m
 	}
-	return s.filelists.each(func(element []byte) error {
+	return s.filelists.each(ctx, func(element []byte) error {
 		if id := pkgid.FindSubmatch(element); id != nil {
 			return f(strings.ToLower(string(id[1])), element)
 		}

@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -66,8 +67,10 @@ type pkg struct {
 	nevra                                    string
 	provides, requires, conflicts, obsoletes []string
 	recommends, suggests                     []string
+	supplements, enhances                    []string
 	files, moreFiles                         []string // in primary; in filelists only
 	href                                     string
+	checksum                                 checksum // by default a SHA-256
 }
 
 func (p pkg) parsed(t testing.TB) nevra.NEVRA {
@@ -89,14 +92,19 @@ func (p pkg) primary(t testing.TB) string {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, `<package type="rpm"><name>%s</name><arch>%s</arch><version epoch="%d" ver="%s" rel="%s"/>`, n.Name, n.Arch, n.Epoch, n.Version, n.Release)
-	fmt.Fprintf(&b, `<checksum type="sha256" pkgid="YES">%s</checksum><summary>s</summary><description>d</description><packager/><url/>`, p.id())
+	sum := p.checksum
+	if sum.Type == "" {
+		sum = checksum{Type: "sha256", Hex: p.id()}
+	}
+	fmt.Fprintf(&b, `<checksum type="%s" pkgid="YES">%s</checksum><summary>s</summary><description>d</description><packager/><url/>`, sum.Type, sum.Hex)
 	fmt.Fprintf(&b, `<time file="%d" build="%[1]d"/><size package="1000" installed="1" archive="1"/><location href="%s"/><format>`, built.Unix(), href)
 	fmt.Fprint(&b, `<rpm:license>x</rpm:license><rpm:vendor/><rpm:group/><rpm:buildhost/><rpm:sourcerpm/><rpm:header-range start="1" end="2"/>`)
 	self := append([]string{self(n).String()}, p.provides...)
 	for _, list := range []struct {
 		tag  string
 		caps []string
-	}{{"provides", self}, {"requires", p.requires}, {"conflicts", p.conflicts}, {"obsoletes", p.obsoletes}, {"recommends", p.recommends}, {"suggests", p.suggests}} {
+	}{{"provides", self}, {"requires", p.requires}, {"conflicts", p.conflicts}, {"obsoletes", p.obsoletes},
+		{"recommends", p.recommends}, {"suggests", p.suggests}, {"supplements", p.supplements}, {"enhances", p.enhances}} {
 		fmt.Fprintf(&b, "<rpm:%s>%s</rpm:%[1]s>", list.tag, xmlCapabilities(t, list.caps))
 	}
 	for _, f := range p.files {
@@ -135,11 +143,17 @@ func (p pkg) filelist(t testing.TB) string {
 		files += "<file>" + f + "</file>"
 	}
 	return fmt.Sprintf(`<package pkgid="%s" name="%s" arch="%s"><version epoch="%d" ver="%s" rel="%s"/>%s</package>`,
-		p.id(), n.Name, n.Arch, n.Epoch, n.Version, n.Release, files)
+		cmp.Or(p.checksum.Hex, p.id()), n.Name, n.Arch, n.Epoch, n.Version, n.Release, files)
 }
 
 // publish adds a repository to the web, signed by key unless key is nil.
 func (w web) publish(t testing.TB, base string, key *Key, packages ...pkg) Repository {
+	t.Helper()
+	return w.publishModules(t, base, key, "", packages...)
+}
+
+// publishModules is publish with module metadata.
+func (w web) publishModules(t testing.TB, base string, key *Key, modules string, packages ...pkg) Repository {
 	t.Helper()
 	var primary, filelists strings.Builder
 	for _, p := range packages {
@@ -149,6 +163,9 @@ func (w web) publish(t testing.TB, base string, key *Key, packages ...pkg) Repos
 	md := `<?xml version="1.0"?><repomd xmlns="http://linux.duke.edu/metadata/repo">`
 	md += w.putMetadata(base, "primary", `<metadata xmlns="http://linux.duke.edu/metadata/common" xmlns:rpm="http://linux.duke.edu/metadata/rpm">`+primary.String()+"</metadata>")
 	md += w.putMetadata(base, "filelists", "<filelists>"+filelists.String()+"</filelists>")
+	if modules != "" {
+		md += w.putMetadata(base, "modules", modules)
+	}
 	md += "</repomd>"
 	w[base+"/repodata/repomd.xml"] = []byte(md)
 	public, err := aKey().Public()

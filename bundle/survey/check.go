@@ -28,6 +28,7 @@ func needs() []need {
 		{[]string{"pci", "secureBoot", "nextKernel"}, "the driver of NVIDIA GPUs", false},
 		{[]string{"runfile", "brought"}, "the packages of an earlier bundle or of NVIDIA's installer", false},
 		{[]string{"units"}, "the warning about fapolicyd", false},
+		{[]string{"cryptoPolicy", "security"}, "the signatures of packages that rpm accepts", false},
 		{[]string{"filesystems", "usb"}, "the warning about the USB drive", false},
 		{[]string{"identity", "links"}, "the warning about cloned servers", false},
 	}

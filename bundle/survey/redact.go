@@ -36,7 +36,7 @@ func Redact(f *facts.Facts, as string) (*facts.Facts, error) {
 		Schema: f.Schema, Unknown: f.Unknown, OS: f.OS, Kernel: f.Kernel, KernelOptions: f.KernelOptions, SecureBoot: f.SecureBoot, Modules: f.Modules,
 		Init: f.Init, Systemd: f.Systemd, Manager: facts.Manager{OpenFiles: f.Manager.OpenFiles}, Cgroup: f.Cgroup, CPUs: f.CPUs, CPULevel: f.CPULevel,
 		Memory: f.Memory, HugePages: f.HugePages, Firmware: f.Firmware, Time: facts.Time{Now: f.Time.Now, Synchronized: f.Time.Synchronized, Zone: f.Time.Zone},
-		ProcMount: f.ProcMount, XFS: f.XFS, Agents: f.Agents, Iptables: f.Iptables, Sysctls: f.Sysctls, Tuned: f.Tuned, Security: f.Security, Umask: f.Umask,
+		ProcMount: f.ProcMount, XFS: f.XFS, Agents: f.Agents, Iptables: f.Iptables, Sysctls: f.Sysctls, Tuned: f.Tuned, Security: f.Security, Crypto: f.Crypto.Anonymous(), Umask: f.Umask,
 		USBBlocked: f.USBBlocked, Units: f.Units, Programs: f.Programs, Runtimes: f.Runtimes, Leftovers: f.Leftovers, PCI: f.PCI, Driver: f.Driver,
 		Xids: f.Xids, Runfile: f.Runfile, Tools: f.Tools, Frozen: f.Frozen, Media: f.Media, DNFVariables: safeVariables(f.DNFVariables),
 	}

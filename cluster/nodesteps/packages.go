@@ -3,10 +3,12 @@ package nodesteps
 import (
 	"context"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/http"
 	"os"
+	"path"
 	"slices"
 	"time"
 
@@ -27,6 +29,9 @@ func transaction(ctx context.Context, s *site.Site, from Source, stateDir, baseU
 		return t, err
 	}
 	t.BaseURL, t.CAFile = baseURL+"/rpm/"+t.OS+"/", caFile
+	t.Open = func(ctx context.Context, fileName string) (io.ReadCloser, error) {
+		return from(ctx, path.Join("rpm", t.OS, rpm.PackagesDir, fileName))
+	}
 	t.Keys, err = from.All(ctx, s.Index, "rpm/"+t.OS+"/keys")
 	return t, err
 }
@@ -98,8 +103,9 @@ func DryRunFrom(s *site.Site, v *bundle.View) func(context.Context) error {
 	}
 }
 
-// DryRun keeps dnf's cache and configuration in a directory that is gone
-// afterwards: nothing on the host changes.
+// DryRun compares dnf's transaction with the lock, and lets rpm try the packages. It
+// keeps dnf's cache and configuration in a directory that is gone afterwards: nothing
+// on the host changes.
 func DryRun(ctx context.Context, s *site.Site, from Source, baseURL, caFile string) error {
 	dir, remove, err := site.Scratch("dnf")
 	if err != nil {
@@ -110,8 +116,11 @@ func DryRun(ctx context.Context, s *site.Site, from Source, baseURL, caFile stri
 	if err != nil {
 		return err
 	}
-	_, err = t.Check(ctx)
-	return err
+	missing, err := t.Check(ctx)
+	if err != nil {
+		return err
+	}
+	return t.Trial(ctx, missing)
 }
 
 func serveLoopback(ctx context.Context, files fs.FS) (base string, stop func(), err error) {

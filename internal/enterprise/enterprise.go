@@ -26,8 +26,10 @@ type Release struct {
 	// Iptables is the package of iptables' nft flavour, UtilLinux that of mount and nsenter.
 	Iptables  string `json:"-"`
 	UtilLinux string `json:"-"`
-	// SHA1 says that rpm takes signatures over SHA-1, by the default crypto policy.
+	// SHA1 says that its rpm takes signatures over SHA-1 with every crypto policy.
 	SHA1 bool `json:"-"`
+	// OwnOpenPGP says that its rpm reads keys and signatures itself, without sequoia.
+	OwnOpenPGP bool `json:"-"`
 	// CPULevel is the lowest level of x86-64 that it runs on.
 	CPULevel int `json:"-"`
 	// GCC is the major version of the package gcc, which stays (Red Hat: developer tools of RHEL).
@@ -54,13 +56,13 @@ func Releases() []Release {
 		{
 			OS: "el8", Kernel: "4.18", Glibc: "2.28", Cgroup: "v1", PacketFilter: "iptables on nft",
 			Source:   "Red Hat: RHEL 8 package manifest; kubernetes#131881",
-			Iptables: "iptables", UtilLinux: "util-linux", SHA1: true, CPULevel: 2, GCC: 8, NoMatchedDevel: true,
+			Iptables: "iptables", UtilLinux: "util-linux", SHA1: true, OwnOpenPGP: true, CPULevel: 2, GCC: 8, NoMatchedDevel: true,
 			Filesystems: [2]int{5, 1}, // Red Hat: a default XFS of RHEL 9, with bigtime, cannot be mounted on RHEL 8
 		},
 		{
 			OS: Usual, Kernel: "5.14", Glibc: "2.34", Cgroup: "v2", PacketFilter: "iptables on nft, deprecated",
 			Source:   "Red Hat: RHEL 9 package manifest; considerations in adopting RHEL 9",
-			Iptables: "iptables-nft", UtilLinux: "util-linux-core", CPULevel: 2, GCC: 11,
+			Iptables: "iptables-nft", UtilLinux: "util-linux-core", OwnOpenPGP: true, CPULevel: 2, GCC: 11,
 			ExFAT: true, Filesystems: [2]int{5, 14}, Rebased: Rebased{4, [2]int{6, 3}}, // centos-stream-9 merge request 3101
 		},
 		{

@@ -46,10 +46,10 @@ func compareWords(a, b string) int {
 	return version.NewVersion("0:" + words.Replace(a)).Compare(version.NewVersion("0:" + words.Replace(b)))
 }
 
-// String is [EPOCH:]VERSION[-RELEASE], as people write it.
+// String is [EPOCH:]VERSION[-RELEASE], as people write it. A version with a colon needs its epoch.
 func (v EVR) String() string {
 	s := v.Version
-	if v.Epoch != 0 {
+	if v.Epoch != 0 || strings.Contains(v.Version, ":") {
 		s = strconv.Itoa(v.Epoch) + ":" + s
 	}
 	if v.Release != "" {

@@ -16,6 +16,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"airgap.dev/airgap/gpu/nvml"
+	"airgap.dev/airgap/internal/cryptopolicy"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/preflight/agents"
@@ -114,6 +115,8 @@ type Facts struct {
 	Streams map[string]string `yaml:"streams,omitempty" json:"streams,omitempty"`
 	// DNFVariables has the variables for addresses of repositories: contentdir, stream.
 	DNFVariables map[string]string `yaml:"dnfVariables,omitempty" json:"dnfVariables,omitempty"`
+	// Crypto has the lines of the crypto policy that decide on the signatures of packages.
+	Crypto cryptopolicy.Surveyed `yaml:"crypto,omitempty" json:"crypto,omitzero"`
 
 	Asked Asked `yaml:"-" json:"-"`
 }

@@ -42,7 +42,7 @@ func probes() []probe {
 		{"links", readLinks}, {"routes", readRoutes}, {"rules", readRules}, {"vrfs", readVRFs}, {"listening", readListening},
 		{"resolv", readResolv}, {"hosts", readHosts}, {"sysctls", readSysctls},
 		{"filtering", readFiltering}, {"dropChains", readDropChains}, {"iptables", readIptables}, {"proxies", readProxies}, {"tuned", readTuned},
-		{"security", readSecurity}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask}, {"accounts", readAccounts}, {"unitFiles", readUnitFiles}, {"programs", readPrograms},
+		{"security", readSecurity}, {"cryptoPolicy", readCryptoPolicy}, {"units", readUnits}, {"audit", readAudit}, {"umask", readUmask}, {"accounts", readAccounts}, {"unitFiles", readUnitFiles}, {"programs", readPrograms},
 		{"dhcp", readDHCP}, {"usb", readUSB}, {"media", readMedia}, {"fileScans", readFileScans},
 		{"packetRules", readRulesNow}, {"savedRules", readRulesSaved}, {"agents", readAgents},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},

@@ -15,6 +15,7 @@ import (
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/altered"
+	"airgap.dev/airgap/internal/cryptopolicy"
 	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/packetfilter"
 	"airgap.dev/airgap/preflight/replay"
@@ -53,6 +54,7 @@ func SurveyScript() ([]byte, error) {
 		"Confs":       slices.Concat(mainConfs("logind.conf"), mainConfs("system.conf")),
 		"RuleFiles":   packetfilter.Files(), "RuleDir": packetfilter.Includes,
 		"Watchers":  shellWords(findWatchers()),
+		"Crypto":    cryptopolicy.Files(),
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})
 	return b.Bytes(), err

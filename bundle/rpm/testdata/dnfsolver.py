@@ -33,7 +33,14 @@ def prepare(root, cache, repositories):
     query = base.sack.query()
     installed, available = query.installed(), query.available()
     several = available.filter(provides=list(conf.installonlypkgs))
-    base.sack.add_excludes(available.filter(name=[p.name for p in installed]).difference(several))
+    names = {}
+    for p in installed:
+        names.setdefault(p.arch, []).append(p.name)
+    for arch, same in names.items():
+        replaced = available.filter(name=same)
+        if arch != "noarch":  # lib.x86_64 is installed next to lib.i686
+            replaced = replaced.filter(arch=[arch, "noarch"])
+        base.sack.add_excludes(replaced.difference(several))
     base.sack.add_excludes(available.filter(obsoletes=installed))
     base.sack.add_excludes(available.filter(arch="i686"))
     return base

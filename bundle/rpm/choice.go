@@ -1,0 +1,172 @@
+package rpm
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// choice chooses between alternatives as dnf does, see policy_filter_unwanted of its solver:
+// https://github.com/openSUSE/libsolv/blob/master/src/policy.c
+type choice struct {
+	*problem
+
+	taken []int // the packages chosen before
+}
+
+// best returns the candidate that dnf takes.
+func (c choice) best(candidates []int) int {
+	kept := c.prune(candidates)
+	if len(kept) == 1 {
+		return kept[0]
+	}
+	kept = toFront(kept, func(n int) bool { return !c.universe.outdated(c.entry(n)) })
+	badness := c.behind(kept)
+	slices.SortStableFunc(kept, func(a, b int) int { return cmp.Compare(badness[a], badness[b]) })
+	return toFront(kept, func(n int) bool { return c.suggested(c.entry(n)) })[0]
+}
+
+// prune leaves the candidates between which dnf chooses: of each name the newest build,
+// without the names that another candidate obsoletes, and if any are recommended, only
+// these. They are sorted by name, but packages that are installed for another architecture
+// come first. Preferred packages are before all others.
+func (c choice) prune(candidates []int) []int {
+	kept := c.newest(some(candidates, func(n int) bool { return c.preferred[c.entry(n)] }))
+	if len(kept) == 1 {
+		return kept
+	}
+	kept = toFront(c.current(kept), func(n int) bool { return len(c.system.installed(c.entry(n).Name)) > 0 })
+	if len(kept) == 1 {
+		return kept
+	}
+	return some(kept, func(n int) bool { return c.recommended(c.entry(n)) })
+}
+
+// some returns the members of list for which is is true, or if there are none, list.
+func some(list []int, is func(int) bool) []int {
+	if kept := slices.DeleteFunc(slices.Clone(list), func(n int) bool { return !is(n) }); len(kept) > 0 {
+		return kept
+	}
+	return list
+}
+
+// toFront moves the members of list for which is is true to the front.
+func toFront(list []int, is func(int) bool) []int {
+	var front, back []int
+	for _, n := range list {
+		if is(n) {
+			front = append(front, n)
+		} else {
+			back = append(back, n)
+		}
+	}
+	return append(front, back...)
+}
+
+// newest returns the newest build of each name, sorted by name. The candidates of a clause
+// are already sorted: of each name the newest is first.
+func (c choice) newest(candidates []int) []int {
+	seen := map[string]bool{}
+	kept := slices.DeleteFunc(slices.Clone(candidates), func(n int) bool {
+		name := c.entry(n).Name
+		known := seen[name]
+		seen[name] = true
+		return known
+	})
+	slices.SortStableFunc(kept, func(a, b int) int { return strings.Compare(c.entry(a).Name, c.entry(b).Name) })
+	return kept
+}
+
+// current leaves out the candidates that another one obsoletes. Two that obsolete each other
+// both stay.
+func (c choice) current(candidates []int) []int {
+	obsoleters := map[string][]*entry{}
+	for _, n := range candidates {
+		for _, obsoleted := range c.entry(n).obsoletes {
+			obsoleters[obsoleted.Name] = append(obsoleters[obsoleted.Name], c.entry(n))
+		}
+	}
+	return some(candidates, func(n int) bool {
+		e := c.entry(n)
+		return !slices.ContainsFunc(obsoleters[e.Name], func(o *entry) bool { return o.replaces(e) && !e.replaces(o) })
+	})
+}
+
+// providedVersion is a version of a capability that a candidate provides.
+type providedVersion struct {
+	by int // a candidate
+	Capability
+}
+
+// behind counts for each candidate the capabilities for which another candidate provides
+// a higher version.
+func (c choice) behind(candidates []int) map[int]int {
+	var all []providedVersion
+	for _, n := range candidates {
+		for _, provided := range c.entry(n).provides {
+			if f := provided.Flags; f == "LT" || f == "LE" || f == "EQ" && !isHash(provided.EVR.String()) {
+				all = append(all, providedVersion{n, provided})
+			}
+		}
+	}
+	highestFirst := func(a, b providedVersion) int {
+		return cmp.Or(b.Compare(a.EVR), compareBool(a.Flags == "LT", b.Flags == "LT"))
+	}
+	slices.SortStableFunc(all, func(a, b providedVersion) int { return cmp.Or(strings.Compare(a.Name, b.Name), highestFirst(a, b)) })
+	badness := map[int]int{}
+	bad := 0
+	for i := 1; i < len(all); i++ {
+		last, next := all[i-1], all[i]
+		switch {
+		case last.Name != next.Name:
+			bad = 0
+		case last.by != next.by && highestFirst(last, next) < 0:
+			bad++
+		}
+		badness[next.by] += bad
+	}
+	return badness
+}
+
+// isHash reports whether a version is a hash of symbols, which has no order. As in libsolv,
+// these are all versions of at least four hexadecimal digits.
+func isHash(version string) bool {
+	return len(version) >= 4 && strings.Trim(version, "0123456789abcdef") == ""
+}
+
+// recommended reports whether a taken package recommends e, or e supplements the packages.
+func (c choice) recommended(e *entry) bool {
+	return c.weak(e, func(o *entry) []Capability { return o.recommends }) || c.fulfilled(e.supplements)
+}
+
+// suggested reports whether a taken package suggests e, or e enhances the packages. dnf
+// considers weak dependencies also if it installs none.
+func (c choice) suggested(e *entry) bool {
+	return c.weak(e, func(o *entry) []Capability { return o.suggests }) || c.fulfilled(e.enhances)
+}
+
+func (c choice) weak(e *entry, of func(*entry) []Capability) bool {
+	return slices.ContainsFunc(c.taken, func(n int) bool { return slices.ContainsFunc(of(c.entry(n)), e.offers) })
+}
+
+// fulfilled reports whether the taken and the installed packages satisfy one of the relations.
+func (c choice) fulfilled(relations []expression) bool {
+	return slices.ContainsFunc(relations, func(x expression) bool { return x.supported() == nil && c.holds(x.plain()) })
+}
+
+func (c choice) holds(x expression) bool {
+	one := func(term expression) bool { return c.holds(term) }
+	switch x.op {
+	case "not":
+		return !one(x.terms[0])
+	case "and":
+		return !slices.ContainsFunc(x.terms, func(term expression) bool { return !one(term) })
+	case "or":
+		return slices.ContainsFunc(x.terms, one)
+	}
+	if there, err := c.system.providers(c.ctx, c.universe, x); err != nil || len(there) > 0 {
+		return err == nil
+	}
+	offering, err := c.offering(x)
+	return err == nil && slices.ContainsFunc(offering, func(e *entry) bool { return c.number[e] > 0 && slices.Contains(c.taken, c.number[e]) })
+}
