@@ -1,9 +1,9 @@
 // Package ledger records which tags and manifests were pushed to a registry or deleted, and when. The
-// registries of a cluster read each other's ledgers and copy what is missing.
+// registries of a cluster read each other's ledgers and copy missing images.
 //
 // The ledger is a bbolt database next to the pushed images. A change costs the same with one tag as
 // with 100,000 tags, and survives a power cut once the call returns. The registry's own files are the
-// truth: Open adds what the ledger does not have, and drops records without an image.
+// truth: Open adds missing records, and drops records without an image.
 package ledger
 
 import (

@@ -21,7 +21,7 @@ const (
 	writtenAtOnce = 5_000
 )
 
-// Content is what the registry has on its disk, according to its files.
+// Content lists the images on the registry's disk, according to its files.
 type Content struct {
 	Links    Records                      // tags and manifests, with the times of their files
 	Reserved func(repository string) bool // whether only bundles may use the name

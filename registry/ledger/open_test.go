@@ -186,7 +186,7 @@ func TestDatabaseInUse(t *testing.T) {
 	}
 }
 
-// TestOddFiles: what is no regular file stays as it is.
+// TestOddFiles: a file that is not regular stays unchanged.
 func TestOddFiles(t *testing.T) {
 	for name, place := range map[string]func(string) error{
 		"directory":   func(at string) error { return os.Mkdir(at, 0o700) },

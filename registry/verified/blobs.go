@@ -122,7 +122,7 @@ func identityOf(info fs.FileInfo) identity {
 	return id
 }
 
-// version returns what is known about this version of the file.
+// version returns the known state of this version of the file.
 func (b *Blobs) version(d digest.Digest, id identity) (version, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
