@@ -148,7 +148,7 @@ func (e *Earlier) chart(locked *Chart, failure error) (fetchedChart, bool) {
 }
 
 // packages returns the locked packages that the earlier bundles have, with their metadata.
-func (e *Earlier) packages(l *Locked) ([]rpm.Kept, error) {
+func (e *Earlier) packages(ctx context.Context, l *Locked) ([]rpm.Kept, error) {
 	if e == nil || l == nil {
 		return nil, nil
 	}
@@ -163,7 +163,7 @@ func (e *Earlier) packages(l *Locked) ([]rpm.Kept, error) {
 		if b.index.Lock.OS == "" || len(wanted) == 0 {
 			continue
 		}
-		some, err := rpm.ReadKept(b.FS(), RPMDir(b.index.Lock.OS), wanted)
+		some, err := rpm.ReadKept(ctx, b.FS(), RPMDir(b.index.Lock.OS), wanted)
 		if err != nil {
 			return nil, fmt.Errorf("read packages of bundle %s: %w", b.dir, err)
 		}

@@ -26,7 +26,7 @@ func (p *Plan) planPackages(ctx context.Context, up upstream, r Request, progres
 	request := *r.Packages
 	request.Locked = r.Locked.packages()
 	var err error
-	if request.Kept, err = r.Earlier.packages(r.Locked); err != nil {
+	if request.Kept, err = r.Earlier.packages(ctx, r.Locked); err != nil {
 		return err
 	}
 	request.Seen = r.Locked.repositories()

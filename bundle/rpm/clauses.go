@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"context"
+	"errors"
 	"slices"
 )
 
@@ -16,14 +17,33 @@ type problem struct {
 	number    map[*entry]int
 	clauses   []clause
 	preferred map[*entry]bool // chosen first between alternatives
-	offers    map[Capability][]*entry
+	sets      sets
+	later     later
+	core      []int // clauses that contradict each other, if solve found no solution
+	steps     int64 // of its own work and of the SAT solver: a measure that does not depend on the machine
 }
 
-// clause is true if one of its literals is: N if package N is installed, -N if
-// it is not. Better packages come first.
+// clause is true if its package by is not installed, or if one of its atoms is true.
 type clause struct {
-	literals []int
+	atoms []atom
 	reason
+}
+
+// atom is that one of the packages is installed, or that none is.
+type atom struct {
+	*set
+	not bool
+}
+
+// exclusive reports whether a clause excludes all packages of its only atom except by.
+// Versions exclude each other.
+func (c clause) exclusive() bool {
+	return c.kind == versions || c.by != nil && (c.kind == conflicts || c.kind == obsoletes) && len(c.atoms) == 1 && c.atoms[0].not
+}
+
+// conditional reports whether the clause depends on the absence of packages.
+func (c clause) conditional() bool {
+	return slices.ContainsFunc(c.atoms, func(a atom) bool { return a.not })
 }
 
 // reason explains a clause.
@@ -31,7 +51,6 @@ type reason struct {
 	kind     kind
 	by       *entry     // has the requirement or conflict; nil for an entry of a list and for an installed package
 	relation expression // the requirement or conflict
-	other    *entry     // the package that conflicts with by
 	text     string     // the entry of the list, why by is impossible, or the name of the installed package
 	list     string     // the list with the entry: InstallList, or Extra.By
 }
@@ -42,9 +61,9 @@ const (
 	asked     kind = iota // an entry of the list
 	needs                 // by requires relation
 	blocked               // the installed packages make by impossible
-	conflicts             // by conflicts with other
-	obsoletes             // by obsoletes other
-	versions              // by and other are versions of one package
+	conflicts             // by conflicts with relation
+	obsoletes             // by obsoletes relation
+	versions              // the packages are versions of one package
 )
 
 // asking is a package in a list.
@@ -61,17 +80,15 @@ func listed(install []string, list string) []asking {
 // newProblem returns the problem of installing all requested packages on s. It fails
 // if it cannot read the file lists of a repository.
 func newProblem(ctx context.Context, u *universe, s system, install []asking) (*problem, error) {
-	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, preferred: map[*entry]bool{}, offers: map[Capability][]*entry{}}
+	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, preferred: map[*entry]bool{}, sets: newSets(), later: newLater()}
 	for _, a := range install {
 		if err := p.ask(a); err != nil {
 			return nil, err
 		}
 	}
-	later, err := p.reach()
-	if err != nil {
+	if err := p.reach(); err != nil {
 		return nil, err
 	}
-	p.clauses = append(p.clauses, later...)
 	p.exclude()
 	return p, nil
 }
@@ -115,9 +132,17 @@ func (p *problem) askFor(a asking) error {
 }
 
 func (p *problem) anyOf(a asking, candidates []*entry) {
-	c := clause{reason: reason{kind: asked, text: a.spec, list: a.list}}
-	for _, e := range candidates {
-		c.literals = append(c.literals, p.add(e))
+	p.enlist(clause{[]atom{{&set{members: candidates, ordered: true}, false}}, reason{kind: asked, text: a.spec, list: a.list}})
+}
+
+// enlist adds a clause, and numbers the packages that can make it true.
+func (p *problem) enlist(c clause) {
+	for _, a := range c.atoms {
+		if !a.not {
+			for _, e := range a.members {
+				p.add(e)
+			}
+		}
 	}
 	p.clauses = append(p.clauses, c)
 }
@@ -126,138 +151,122 @@ func (p *problem) add(e *entry) int {
 	if p.number[e] == 0 {
 		p.entries = append(p.entries, e)
 		p.number[e] = len(p.entries)
+		p.wake(e)
 	}
 	return p.number[e]
 }
 
-func (p *problem) entry(literal int) *entry { return p.entries[max(literal, -literal)-1] }
+func (p *problem) entry(number int) *entry { return p.entries[number-1] }
 
-// reach numbers every package that may be needed and adds its requirements. It
-// returns the clauses that depend on the set of numbered packages: conditions and
-// conflicts. A condition on a package without a number is never true.
-func (p *problem) reach() ([]clause, error) {
-	done := 0
-	for {
+// reach numbers every package that may be needed, and adds its clauses. A condition on a
+// package without a number is never true.
+func (p *problem) reach() error {
+	for _, x := range p.system.conditions() {
+		if err := p.demand(reason{kind: needs, relation: x.expression, text: x.by.Name}, x.expression); err != nil {
+			return err
+		}
+	}
+	for done := 0; ; {
 		for ; done < len(p.entries); done++ {
 			if err := p.describe(p.entries[done]); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		later, err := p.conditional()
-		if err != nil || done == len(p.entries) {
-			return later, err
+		if !p.activate() {
+			p.clauses = append(p.clauses, p.later.sorted()...)
+			return nil
 		}
 	}
 }
 
-// describe adds the requirements of a package, or the reason why it is impossible.
+// describe adds the requirements and conflicts of a package, or the reason why it is impossible.
 func (p *problem) describe(e *entry) error {
 	why, err := p.impossible(e)
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		p.clauses = append(p.clauses, clause{[]int{-p.number[e]}, reason{kind: blocked, by: e, text: why}})
+		p.clauses = append(p.clauses, clause{nil, reason{kind: blocked, by: e, text: why}})
 		return nil
 	}
 	for _, x := range e.requires {
-		if !x.conditional() {
-			more, err := p.demand(reason{kind: needs, by: e, relation: x}, x)
-			if err != nil {
-				return err
-			}
-			p.clauses = append(p.clauses, more...)
+		if err := p.demand(reason{kind: needs, by: e, relation: x}, x); err != nil {
+			return err
+		}
+	}
+	for _, x := range e.conflicts {
+		if err := p.demand(reason{kind: conflicts, by: e, relation: x}, expression{op: "not", terms: []expression{x}}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// conditional returns the clauses of the rich requirements and the conflicts of
-// numbered and of installed packages.
-func (p *problem) conditional() ([]clause, error) {
-	var all []clause
-	demand := func(why reason, x expression) error {
-		more, err := p.demand(why, x)
-		all = append(all, more...)
+// demand adds an expression as clauses, which are true if why.by is not taken.
+func (p *problem) demand(why reason, x expression) error {
+	if err := why.relation.supported(); err != nil {
+		p.unusable(why, err)
+		return nil
+	}
+	forms, err := p.normal(x.plain(), false)
+	if errors.Is(err, errForms) {
+		p.unusable(why, err)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	for _, x := range p.system.conditions() {
-		if err := demand(reason{kind: needs, relation: x.expression, text: x.by.Name}, x.expression); err != nil {
-			return nil, err
-		}
-	}
-	for _, e := range slices.Clone(p.entries) {
-		for _, x := range e.requires {
-			if x.conditional() {
-				if err := demand(reason{kind: needs, by: e, relation: x}, x); err != nil {
-					return nil, err
-				}
-			}
-		}
-		for _, x := range e.conflicts {
-			if err := demand(reason{kind: conflicts, by: e, relation: x}, expression{op: "not", terms: []expression{x}}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return all, nil
-}
-
-// demand returns an expression as clauses, which are true if why.by is not taken.
-// It numbers the packages of the positive literals.
-func (p *problem) demand(why reason, x expression) ([]clause, error) {
-	if err := why.relation.supported(); err != nil {
-		if why.by == nil {
-			return nil, nil // rpm checked it at installation
-		}
-		return []clause{{[]int{-p.number[why.by]}, reason{kind: blocked, by: why.by, text: err.Error()}}}, nil
-	}
-	forms, err := p.normal(x.plain(), false, why.by)
-	if err != nil {
-		return nil, err
-	}
-	var all []clause
 	for _, form := range forms {
-		c := clause{reason: why}
-		if why.by != nil {
-			c.literals = append(c.literals, -p.number[why.by])
-		}
-		slices.SortStableFunc(form, func(a, b literal) int { return better(a.entry, b.entry, why.relation.Name) })
-		for _, l := range form {
-			n := p.add(l.entry)
-			if l.not {
-				n = -n
-				c.other = l.entry
+		p.require(clause{form, why})
+	}
+	return nil
+}
+
+// unusable makes a package impossible whose relation airgap cannot use. What is installed
+// stays: rpm checked it at installation.
+func (p *problem) unusable(why reason, err error) {
+	if why.by != nil {
+		p.clauses = append(p.clauses, clause{nil, reason{kind: blocked, by: why.by, text: err.Error()}})
+	}
+}
+
+// require adds a clause. One that depends on conditions waits until they are possible.
+func (p *problem) require(c clause) {
+	c, open := p.tidy(c)
+	conditional, positive := c.conditional(), slices.ContainsFunc(c.atoms, func(a atom) bool { return !a.not })
+	switch {
+	case !open, c.by == nil && !conditional: // rpm checked it at installation
+	case conditional && positive:
+		p.wait(c)
+	case conditional:
+		p.later.add(p.later.next(), c)
+	default:
+		p.enlist(c)
+	}
+}
+
+// tidy removes duplicate atoms, and by from the conditions. It returns false if the clause
+// is always true.
+func (p *problem) tidy(c clause) (clause, bool) {
+	exclusive := c.exclusive()
+	atoms, seen := make([]atom, 0, len(c.atoms)), map[atom]bool{}
+	for _, a := range c.atoms {
+		if c.by != nil && !exclusive && slices.Contains(a.members, c.by) {
+			if !a.not {
+				return c, false
 			}
-			c.literals = append(c.literals, n)
+			a.set = p.except(a.set, c.by)
 		}
-		if c = c.tidy(); c.literals == nil || why.by == nil && c.broken() {
-			continue
+		if a.not && len(a.members) == 0 || seen[atom{a.set, !a.not}] {
+			return c, false
 		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
-// tidy removes duplicate literals. The literals of a clause that is always true
-// are nil.
-func (c clause) tidy() clause {
-	literals := make([]int, 0, len(c.literals))
-	for _, l := range c.literals {
-		if slices.Contains(literals, -l) {
-			return clause{}
-		}
-		if !slices.Contains(literals, l) {
-			literals = append(literals, l)
+		if !seen[a] {
+			seen[a] = true
+			atoms = append(atoms, a)
 		}
 	}
-	c.literals = literals
-	return c
-}
-
-// broken reports whether the clause is false if no package is chosen.
-func (c clause) broken() bool {
-	return !slices.ContainsFunc(c.literals, func(l int) bool { return l < 0 })
+	c.atoms = atoms
+	return c, true
 }
 
 // exclude adds the clauses of numbered packages that exclude each other by name:
@@ -268,19 +277,15 @@ func (p *problem) exclude() {
 		byName[e.Name] = append(byName[e.Name], e)
 	}
 	for _, e := range p.entries {
-		for _, other := range byName[e.Name] {
-			if p.number[e] < p.number[other] && !e.parallel() {
-				p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: versions, by: e, other: other}})
-			}
+		if all := byName[e.Name]; all[0] == e && len(all) > 1 && slices.ContainsFunc(all, func(o *entry) bool { return !o.parallel() }) {
+			p.clauses = append(p.clauses, clause{[]atom{{&set{members: all}, true}}, reason{kind: versions, text: e.Name}})
 		}
 		if e.parallel() {
 			continue
 		}
 		for _, c := range e.obsoletes {
-			for _, other := range byName[c.Name] {
-				if other.Name != e.Name && self(other.NEVRA).satisfies(c) {
-					p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: obsoletes, by: e, relation: expression{Capability: c}, other: other}})
-				}
+			if s := p.obsoleted(c); c.Name != e.Name && p.watch(s) {
+				p.clauses = append(p.clauses, clause{[]atom{{s, true}}, reason{kind: obsoletes, by: e, relation: expression{Capability: c}}})
 			}
 		}
 	}
@@ -310,5 +315,5 @@ func (p *problem) impossible(e *entry) (string, error) {
 	if why := p.system.excludes(e); why != "" {
 		return why, nil
 	}
-	return "", p.ctx.Err()
+	return "", context.Cause(p.ctx)
 }

@@ -15,7 +15,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
+
+	"airgap.dev/airgap/bundle/rpm/unxz"
 )
 
 // Limits of one metadata file, compressed and open. Fedora's largest has a tenth
@@ -23,6 +24,7 @@ import (
 const (
 	maxCompressed = 256 << 20
 	maxOpen       = 4 << 30
+	maxModules    = 256 << 20
 )
 
 // errTooLarge reports that data exceeds a limit.
@@ -89,13 +91,13 @@ func (c checksum) check(data []byte) error {
 }
 
 // decompress selects the compression by the extension of name. The reader fails
-// after limit bytes.
-func decompress(name string, data []byte, limit int64) (io.Reader, error) {
-	r, err := decompressor(name, bytes.NewReader(data))
+// after limit bytes, and when the context ends.
+func decompress(ctx context.Context, name string, data []byte, limit int64) (io.Reader, error) {
+	r, err := decompressor(name, untilDone{ctx, bytes.NewReader(data)})
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path.Base(name), err)
 	}
-	return &boundedReader{r, limit}, nil
+	return untilDone{ctx, &boundedReader{r, limit}}, nil
 }
 
 func decompressor(name string, r io.Reader) (io.Reader, error) {
@@ -103,7 +105,7 @@ func decompressor(name string, r io.Reader) (io.Reader, error) {
 	case ".gz":
 		return gzip.NewReader(r)
 	case ".xz":
-		return xz.NewReader(r)
+		return unxz.NewReader(r)
 	case ".zst":
 		d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(256<<20))
 		if err != nil {
@@ -114,6 +116,19 @@ func decompressor(name string, r io.Reader) (io.Reader, error) {
 		return r, nil
 	}
 	return nil, fmt.Errorf("the compression %q is not supported", path.Ext(name))
+}
+
+// untilDone fails when the context ends, also in the middle of a file without any package.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(p[:min(len(p), 1<<20)])
 }
 
 // boundedReader fails at the limit, where io.LimitReader returns io.EOF.

@@ -3,6 +3,7 @@ package rpm
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +21,8 @@ type metadata struct {
 // each calls f with the bytes of every <package> element. The slice is valid
 // until f returns. An XML comment can produce an element that is not
 // well-formed, which the XML parser then refuses.
-func (m metadata) each(f func(element []byte) error) error {
-	r, err := decompress(m.name, m.data, maxOpen)
+func (m metadata) each(ctx context.Context, f func(element []byte) error) error {
+	r, err := decompress(ctx, m.name, m.data, maxOpen)
 	if err != nil {
 		return err
 	}
@@ -34,11 +35,14 @@ func (m metadata) each(f func(element []byte) error) error {
 func eachElement(r io.Reader, f func([]byte) error) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 64<<10), maxFragment)
-	lines.Split(splitElement)
+	lines.Split((&splitter{}).split)
 	for lines.Scan() {
 		if err := f(lines.Bytes()); err != nil {
 			return err
 		}
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return fmt.Errorf("the element of one package: %w (the limit is %d bytes)", errTooLarge, maxFragment)
 	}
 	return lines.Err()
 }
@@ -48,9 +52,15 @@ const (
 	elementEnd   = "</package>"
 )
 
-// splitElement is a bufio.SplitFunc that gives <package …>…</package>.
-func splitElement(data []byte, atEOF bool) (int, []byte, error) {
-	start := bytes.Index(data, []byte(elementStart))
+// splitter gives <package …>…</package>. It looks at each byte of a long element once.
+type splitter struct{ looked int } // bytes of the open element without its end
+
+// split is a bufio.SplitFunc.
+func (s *splitter) split(data []byte, atEOF bool) (int, []byte, error) {
+	start := 0
+	if s.looked == 0 {
+		start = bytes.Index(data, []byte(elementStart))
+	}
 	if start < 0 {
 		if atEOF {
 			return len(data), nil, nil
@@ -58,13 +68,16 @@ func splitElement(data []byte, atEOF bool) (int, []byte, error) {
 		// The buffer may end inside the start tag.
 		return max(0, len(data)-len(elementStart)), nil, nil
 	}
-	end := bytes.Index(data[start:], []byte(elementEnd))
+	from := start + s.looked
+	end := bytes.Index(data[from:], []byte(elementEnd))
 	if end < 0 {
 		if atEOF {
 			return 0, nil, errors.New("it ends inside a package")
 		}
+		s.looked = max(1, len(data)-start-len(elementEnd))
 		return start, nil, nil
 	}
-	end += start + len(elementEnd)
+	end += from + len(elementEnd)
+	s.looked = 0
 	return end, data[start:end], nil
 }

@@ -21,7 +21,7 @@ type Kept struct {
 
 // ReadKept reads the metadata of the wanted packages, by the SHA-256 of their files, from the
 // repository of a bundle at dir.
-func ReadKept(source fs.FS, dir string, wanted map[string]Kept) ([]Kept, error) {
+func ReadKept(ctx context.Context, source fs.FS, dir string, wanted map[string]Kept) ([]Kept, error) {
 	text, err := readIn(source, path.Join(dir, "repodata/repomd.xml"), maxRepomd)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func ReadKept(source fs.FS, dir string, wanted map[string]Kept) ([]Kept, error) 
 		return nil, err
 	}
 	found := map[string]Kept{}
-	err = md.eachIn(source, dir, "primary", func(element []byte) error {
+	err = md.eachIn(ctx, source, dir, "primary", func(element []byte) error {
 		e, err := parsePackage(element)
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func ReadKept(source fs.FS, dir string, wanted map[string]Kept) ([]Kept, error) 
 	if err != nil {
 		return nil, err
 	}
-	err = md.eachIn(source, dir, "filelists", func(element []byte) error {
+	err = md.eachIn(ctx, source, dir, "filelists", func(element []byte) error {
 		if id := pkgid.FindSubmatch(element); id != nil {
 			if k, is := found[strings.ToLower(string(id[1]))]; is {
 				k.Filelists = slices.Clone(element)
@@ -62,7 +62,7 @@ func ReadKept(source fs.FS, dir string, wanted map[string]Kept) ([]Kept, error) 
 }
 
 // eachIn calls f for each package element of a metadata file.
-func (md *repomd) eachIn(source fs.FS, dir, kind string, f func(element []byte) error) error {
+func (md *repomd) eachIn(ctx context.Context, source fs.FS, dir, kind string, f func(element []byte) error) error {
 	d, ok := md.find(kind)
 	if !ok {
 		return fmt.Errorf("find %s metadata: %w", kind, errNotListed)
@@ -74,7 +74,7 @@ func (md *repomd) eachIn(source fs.FS, dir, kind string, f func(element []byte) 
 	if err != nil {
 		return err
 	}
-	return metadata{name: d.Location.Href, data: data}.each(f)
+	return metadata{name: d.Location.Href, data: data}.each(ctx, f)
 }
 
 func readIn(source fs.FS, name string, limit int64) ([]byte, error) {

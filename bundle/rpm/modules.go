@@ -53,11 +53,11 @@ func (s *source) readModules(ctx context.Context) (modules, error) {
 	if err != nil {
 		return modules{}, err
 	}
-	r, err := decompress(m.name, m.data, maxOpen)
+	r, err := decompress(ctx, m.name, m.data, maxModules)
 	if err != nil {
 		return modules{}, err
 	}
-	all, err := parseModules(r)
+	all, err := parseModules(&documents{r: r})
 	if err != nil {
 		return modules{}, fmt.Errorf("read %s: %w", m.name, err)
 	}

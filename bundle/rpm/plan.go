@@ -1,7 +1,12 @@
 package rpm
 
 import (
+	"bytes"
 	"context"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 )
@@ -109,12 +114,13 @@ func (s *source) elements(ctx context.Context, packages map[*entry]*Package) err
 		return nil
 	}
 	ordinal := 0
-	err := s.primary.each(func(element []byte) error {
-		if p := wanted[ordinal]; p != nil {
-			p.primary = slices.Clone(element)
-		}
+	err := s.primary.each(ctx, func(element []byte) error {
 		ordinal++
-		return ctx.Err()
+		if p := wanted[ordinal-1]; p != nil {
+			p.primary = slices.Clone(element)
+			return wellFormed(element)
+		}
+		return nil
 	})
 	if err != nil {
 		return err
@@ -125,4 +131,15 @@ func (s *source) elements(ctx context.Context, packages map[*entry]*Package) err
 		}
 		return ctx.Err()
 	})
+}
+
+// wellFormed refuses an element that the server's dnf could not read: readPackage is less strict.
+func wellFormed(element []byte) error {
+	for d := xml.NewDecoder(bytes.NewReader(element)); ; {
+		if _, err := d.RawToken(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return fmt.Errorf("read package: %w", err)
+		}
+	}
 }

@@ -64,13 +64,15 @@ type xmlPackage struct {
 }
 
 type xmlEntries struct {
-	Entries []struct {
-		Name  string `xml:"name,attr"`
-		Flags string `xml:"flags,attr"`
-		Epoch string `xml:"epoch,attr"`
-		Ver   string `xml:"ver,attr"`
-		Rel   string `xml:"rel,attr"`
-	} `xml:"entry"`
+	Entries []xmlEntry `xml:"entry"`
+}
+
+type xmlEntry struct {
+	Name  string `xml:"name,attr"`
+	Flags string `xml:"flags,attr"`
+	Epoch string `xml:"epoch,attr"`
+	Ver   string `xml:"ver,attr"`
+	Rel   string `xml:"rel,attr"`
 }
 
 // readPrimary returns the packages of the architecture and of noarch.
@@ -81,12 +83,15 @@ func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error)
 	}
 	s.primary = m
 	var entries []*entry
-	ordinal := -1
-	err = m.each(func(element []byte) error {
+	ordinal, known, relations := -1, words{}, 0
+	err = m.each(ctx, func(element []byte) error {
 		ordinal++
-		e, err := parsePackage(element)
+		e, err := parseKnown(element, known)
 		if err != nil {
 			return err
+		}
+		if relations += e.relations(); relations > maxRelations {
+			return fmt.Errorf("it has more than %d relations and files: %w", maxRelations, errTooLarge)
 		}
 		if e.Arch == arch || e.Arch == "noarch" {
 			e.source, e.ordinal = s, ordinal
@@ -97,10 +102,21 @@ func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error)
 	return entries, err
 }
 
+// maxRelations limits what stays in memory of one repository: a gigabyte. Fedora's largest has a
+// third of it.
+const maxRelations = 10_000_000
+
+func (e *entry) relations() int {
+	return 1 + len(e.provides) + len(e.requires) + len(e.conflicts) + len(e.obsoletes) + len(e.recommends) + len(e.suggests) + len(e.files)
+}
+
 // parsePackage reads one <package> element of primary metadata.
-func parsePackage(element []byte) (*entry, error) {
-	var x xmlPackage
-	if err := xml.Unmarshal(element, &x); err != nil {
+func parsePackage(element []byte) (*entry, error) { return parseKnown(element, words{}) }
+
+// parseKnown is parsePackage with the names and versions of packages before.
+func parseKnown(element []byte, known words) (*entry, error) {
+	x, err := readPackage(element, known)
+	if err != nil {
 		return nil, fmt.Errorf("read package: %w", err)
 	}
 	evr, err := nevra.EVROf(x.Version.Epoch, x.Version.Ver, x.Version.Rel)

@@ -115,10 +115,10 @@ func TestDecompress(t *testing.T) {
 			}
 			name := "primary.xml" + strings.TrimSuffix(ext, ".xml")
 			count := 0
-			if err := (metadata{name, b.Bytes()}).each(func([]byte) error { count++; return nil }); err != nil || count != 1000 {
+			if err := (metadata{name, b.Bytes()}).each(t.Context(), func([]byte) error { count++; return nil }); err != nil || count != 1000 {
 				t.Errorf("%d packages, %v; want 1000", count, err)
 			}
-			r, err := decompress(name, b.Bytes(), int64(len(text)-1))
+			r, err := decompress(t.Context(), name, b.Bytes(), int64(len(text)-1))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +127,7 @@ func TestDecompress(t *testing.T) {
 			}
 		})
 	}
-	if _, err := decompress("primary.sqlite.bz2", nil, 1); err == nil {
+	if _, err := decompress(t.Context(), "primary.sqlite.bz2", nil, 1); err == nil {
 		t.Error("bzip2 is accepted")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/bundle/rpm/metacache"
 	"airgap.dev/airgap/internal/httpclient"
 )
 
@@ -74,6 +75,7 @@ type source struct {
 	Searched
 	seen      *Seen
 	fetch     Fetcher
+	cache     metacache.Dir
 	bases     []string // mirrors, the current one first
 	md        *repomd
 	primary   metadata
@@ -135,16 +137,19 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 }
 
 // readSource reads one repository. Its errors name the repository.
-func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, os, arch string) (*source, error) {
+func readSource(ctx context.Context, f Fetcher, r Repository, req Request) (*source, error) {
 	ctx = httpclient.Checked(httpclient.For(ctx, "packages of repository "+r.Name))
-	s, err := openSource(ctx, f, r, seen, os)
+	s, err := openSource(ctx, f, r, req.seen(r.Name), req.OS)
 	if err != nil {
 		return nil, fmt.Errorf("read repository %s: %w", r.Name, err)
+	}
+	if !isFileURL(s.bases[0]) {
+		s.cache = metacache.Dir(req.Cache)
 	}
 	if s.modules, err = s.readModules(ctx); err != nil {
 		return nil, s.wrap(err)
 	}
-	if s.entries, err = s.readPrimary(ctx, arch); err != nil {
+	if s.entries, err = s.readPrimary(ctx, req.Arch); err != nil {
 		return nil, s.wrap(err)
 	}
 	s.byID = make(map[string]*entry, len(s.entries))
@@ -195,6 +200,9 @@ func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 	if d.Size > 0 && d.Size < limit {
 		limit = d.Size
 	}
+	if data := s.cached(d, limit); data != nil {
+		return metadata{name: d.Location.Href, data: data}, nil
+	}
 	var errs []error
 	for _, base := range s.bases {
 		var data []byte
@@ -209,6 +217,7 @@ func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 			return nil
 		})
 		if err == nil {
+			_ = s.cache.Put(d.Checksum.file(), data) // then the next plan fetches it again
 			return metadata{name: d.Location.Href, data: data}, nil
 		}
 		if errs = append(errs, err); ctx.Err() != nil {
@@ -217,3 +226,15 @@ func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 	}
 	return metadata{}, errors.Join(errs...)
 }
+
+// cached returns the verified file from the cache of an earlier plan, or nil.
+func (s *source) cached(d repomdData, limit int64) []byte {
+	data := s.cache.Get(d.Checksum.file(), limit)
+	if data == nil || d.Checksum.check(data) != nil {
+		return nil
+	}
+	return data
+}
+
+// file is the name of the file in the cache.
+func (c checksum) file() string { return c.Type + "-" + strings.ToLower(strings.TrimSpace(c.Hex)) }

@@ -21,6 +21,10 @@ type universe struct {
 	obsoletes map[string][]*entry // by the name of the obsoleted package
 	files     map[string][]*entry
 	scanned   map[string]bool // paths already searched in filelists
+	offered   map[Capability][]*entry
+	newest    map[string]*entry // by name
+	builds    map[nevra.NEVRA]bool
+	looked    int64 // the capabilities that offering has compared
 }
 
 // readUniverse reads all repositories in parallel, and reports the errors of all. Problems are sentences about the
@@ -29,11 +33,12 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	u = &universe{
 		sources: make([]*source, len(req.Repositories)), byName: map[string][]*entry{},
 		provides: map[string][]*entry{}, files: map[string][]*entry{}, obsoletes: map[string][]*entry{}, scanned: map[string]bool{},
+		offered: map[Capability][]*entry{}, newest: map[string]*entry{}, builds: map[nevra.NEVRA]bool{},
 	}
 	var group sync.WaitGroup
 	errs := make([]error, len(req.Repositories))
 	for i, r := range req.Repositories {
-		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req.seen(r.Name), req.OS, req.Arch) })
+		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req) })
 	}
 	group.Wait()
 	if ctx.Err() != nil {
@@ -58,6 +63,9 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	// In the order of the configuration: the first repository with a build provides it.
 	for _, s := range u.sources {
 		for _, e := range s.entries {
+			if ctx.Err() != nil {
+				return nil, nil, context.Cause(ctx)
+			}
 			if !hides(e.NEVRA) {
 				s.Packages++
 				u.add(e)
@@ -69,12 +77,14 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 }
 
 func (u *universe) add(e *entry) {
-	for _, have := range u.byName[e.Name] {
-		if have.NEVRA == e.NEVRA {
-			return
-		}
+	if u.builds[e.NEVRA] {
+		return
 	}
+	u.builds[e.NEVRA] = true
 	u.byName[e.Name] = append(u.byName[e.Name], e)
+	if n := u.newest[e.Name]; n == nil || e.Compare(n.EVR) > 0 {
+		u.newest[e.Name] = e
+	}
 	for _, c := range e.provides {
 		if list := u.provides[c.Name]; len(list) == 0 || list[len(list)-1] != e {
 			u.provides[c.Name] = append(list, e)
@@ -128,21 +138,33 @@ func (u *universe) successors(e *entry) []*entry {
 
 // outdated reports whether a newer version of e exists.
 func (u *universe) outdated(e *entry) bool {
-	return slices.ContainsFunc(u.byName[e.Name], func(o *entry) bool { return o.Compare(e.EVR) > 0 })
+	return u.newest[e.Name].Compare(e.EVR) > 0
 }
 
 // nearest returns the newest package of that name, or "".
 func (u *universe) nearest(name string) string {
-	if len(u.byName[name]) == 0 {
-		return ""
+	if e := u.newest[name]; e != nil {
+		return e.People()
 	}
-	return slices.MaxFunc(u.byName[name], func(a, b *entry) int { return a.Compare(b.EVR) }).People()
+	return ""
 }
 
-// offering returns the packages that provide c.
+// offering returns the packages that provide c. The caller must not change the list.
 func (u *universe) offering(ctx context.Context, c Capability) ([]*entry, error) {
+	if list, known := u.offered[c]; known {
+		return list, nil
+	}
+	list, err := u.search(ctx, c)
+	if err == nil {
+		u.offered[c] = list
+	}
+	return list, err
+}
+
+func (u *universe) search(ctx context.Context, c Capability) ([]*entry, error) {
 	var all []*entry
 	for _, e := range u.provides[c.Name] {
+		u.looked += int64(len(e.provides))
 		if e.offers(c) {
 			all = append(all, e)
 		}
@@ -207,7 +229,7 @@ func (s *source) eachFilelist(ctx context.Context, f func(id string, element []b
 		}
 		s.filelists = m
 	}
-	return s.filelists.each(func(element []byte) error {
+	return s.filelists.each(ctx, func(element []byte) error {
 		if id := pkgid.FindSubmatch(element); id != nil {
 			return f(strings.ToLower(string(id[1])), element)
 		}
