@@ -197,7 +197,7 @@ func (s *site) stopFrom(first int) {
 func (s *site) sparse(ctx context.Context) (failed []error) {
 	for name, script := range map[string]string{
 		"regctl": `regctl image copy --platforms linux/amd64 "$FROM" "$TO"`,
-		"skopeo": `skopeo copy --multi-arch index-only "docker://$FROM" "docker://$TO"`,
+		"skopeo": `skopeo copy --multi-arch index-only --preserve-digests "docker://$FROM" "docker://$TO"`,
 	} {
 		if !s.has(name) {
 			fmt.Fprintf(s.Log, "  %-10s not on this machine\n", name)

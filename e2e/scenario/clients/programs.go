@@ -84,9 +84,9 @@ func skopeo() client {
 	return client{
 		name: "skopeo", programs: []string{"skopeo"}, same: true,
 		image: verbs{
-			`skopeo copy --all "docker://$FROM" "oci:$LOCAL:1"`,
-			`skopeo copy --all "docker://$FROM" "docker://$TO"`,
-			`skopeo copy --all "oci:$LOCAL:1" "docker://$TO"`,
+			`skopeo copy --all --preserve-digests "docker://$FROM" "oci:$LOCAL:1"`,
+			`skopeo copy --all --preserve-digests "docker://$FROM" "docker://$TO"`,
+			`skopeo copy --all --preserve-digests "oci:$LOCAL:1" "docker://$TO"`,
 		},
 		artifact: verbs{
 			`skopeo copy "docker://$FROM" "oci:$LOCAL:1"; skopeo copy "docker://$FROM_NAME@$REFERRER" "oci:$LOCAL:referrer"`,
@@ -96,9 +96,9 @@ func skopeo() client {
 	}
 }
 
-// podman has its own storage in the directory.
+// podman has its own storage in the directory. The path of --runroot may have at most 50 characters.
 func podman() client {
-	const storage = `podman() { command podman --root "$PWD/root" --runroot "$PWD/run" --storage-driver vfs "$@"; }; `
+	const storage = `podman() { command podman --root "$PWD/root" --runroot /run/lab --storage-driver vfs "$@"; }; `
 	return client{
 		name: "podman", engine: true,
 		image: verbs{
@@ -132,9 +132,11 @@ func docker() client {
 }
 
 // inEngines is a command that runs a script in the root of podman and Docker, with this machine's
-// network and work directory. The caller sets the directory, and adds to the environment.
+// network and work directory. The root is a mount point, because Docker changes its propagation. The caller sets the directory, and adds to the environment.
 func (s *site) inEngines(ctx context.Context, script string) *exec.Cmd {
-	const enter = `for dir in proc sys dev; do mount --rbind "/$dir" "$ENGINES/$dir"; done
+	const enter = `mount --bind "$ENGINES" "$ENGINES"
+mount -t tmpfs tmpfs "$ENGINES/run"
+for dir in proc sys dev; do mount --rbind "/$dir" "$ENGINES/$dir"; done
 mkdir -p "$ENGINES$WORK"
 mount --bind "$WORK" "$ENGINES$WORK"
 exec chroot "$ENGINES" env PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -euc 'cd "$0"; eval "$1"' "$PWD" "$0"`
