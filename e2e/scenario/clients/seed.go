@@ -54,9 +54,15 @@ func (s *site) seed(ctx context.Context) (referrer string, err error) {
 }
 
 func imageFor(arch string) (v1.Image, error) {
-	image, err := random.Image(100_000, 2)
-	if err != nil {
-		return nil, err
+	var image v1.Image = empty.Image
+	for range 2 { // skopeo and podman refuse an OCI manifest with Docker's layers
+		layer, err := random.Layer(100_000, types.OCILayer)
+		if err != nil {
+			return nil, err
+		}
+		if image, err = mutate.AppendLayers(image, layer); err != nil {
+			return nil, err
+		}
 	}
 	config, err := image.ConfigFile()
 	if err != nil {
