@@ -173,7 +173,7 @@ func TestDamagedIndexForCopies(t *testing.T) {
 }
 
 // TestSparsePush: an index may be pushed without some of its manifests, as regctl and skopeo do on request.
-// The other registries copy what it has.
+// The other registries copy its content.
 func TestSparsePush(t *testing.T) {
 	a, b := newRegistryHost(t), newRegistryHost(t)
 	a.follow(t, b)

@@ -20,7 +20,7 @@ import (
 
 // referrers lists the manifests of a repository that refer to one of its manifests, such as signatures
 // and SBOMs. The engine has no such list. The manifests of a repository are read once, at the first
-// request for it. After that the list follows pushes and deletions, so a request costs what it lists.
+// request for it. After that the list follows pushes and deletions, so the cost of a request depends only on the length of its list.
 type referrers struct {
 	storage storage
 	log     *slog.Logger

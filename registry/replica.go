@@ -165,7 +165,7 @@ func changesOf(pending ledger.Records) []change {
 	return all
 }
 
-// pushable removes repositories that this registry reserves for bundles, and what is no tag or digest. It
+// pushable removes repositories that this registry reserves for bundles, and references that are neither tag nor digest. It
 // logs them each time the peer's records change.
 func (r *replica) pushable(theirs ledger.Records) ledger.Records {
 	allowed := ledger.Records{}

@@ -26,8 +26,8 @@ func (s Server) kernel() string {
 	return "Enterprise Linux " + s.release().Major()
 }
 
-// lacks returns the reason why the kernel cannot load a module; "" if it has it, or if that is unknown. Without a survey, the
-// modules of Red Hat's kernels count.
+// lacks returns the reason why the kernel cannot load a module; "" if the kernel has it or the survey does not show it. Without
+// a survey, the modules of Red Hat's kernels count.
 func (s Server) lacks(module string) string {
 	if s.Facts == nil || len(s.Facts.Media.Modules) == 0 {
 		known := []string{"dm_crypt", "ext4", "isofs", "udf", "vfat", "xfs"}

@@ -78,7 +78,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// TestCapabilityText: what is written can be read again.
+// TestCapabilityText: the text of a capability can be read again.
 func TestCapabilityText(t *testing.T) {
 	for text, want := range map[string]Capability{
 		" a  >=  1 ":  {Name: "a", Flags: "GE", EVR: nevra.EVR{Version: "1"}},

@@ -23,7 +23,7 @@ func withFile(name, path, content string, mode os.FileMode) Spec {
 }
 
 // TestFileConflicts: rpm of a server refuses a package whose file differs from a file of an installed package. The
-// plan finds it; what it cannot know, it leaves to the test on the server.
+// plan finds it; it leaves unknown files to the test on the server.
 func TestFileConflicts(t *testing.T) {
 	need(t, "createrepo_c")
 	const tool = "/usr/bin/tool"

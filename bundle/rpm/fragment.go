@@ -29,7 +29,7 @@ func (m metadata) each(ctx context.Context, f func(element []byte) error) error 
 	return err
 }
 
-// read is each. It also returns what it found besides the packages.
+// read is each. It also returns the other findings in the file.
 func (m metadata) read(ctx context.Context, f func(element []byte) error) (*document, error) {
 	r, err := decompress(ctx, m.name, m.data, maxOpen)
 	if err != nil {

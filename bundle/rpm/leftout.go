@@ -109,7 +109,7 @@ func (s *source) note(sentence string) {
 	}
 }
 
-// leaveOther notes what primary metadata has besides packages, and what it lacks.
+// leaveOther notes the records of primary metadata that are no packages, and missing packages.
 func (s *source) leaveOther(d *document) {
 	for _, name := range slices.Sorted(maps.Keys(d.other)) {
 		s.note(fmt.Sprintf("records of type <%s> are left out: %d", visible(name), d.other[name]))
@@ -129,7 +129,7 @@ func (s *source) report() {
 	}
 }
 
-// leave makes the records that are left out findable by the name of the package and by what it provides.
+// leave makes the records that are left out findable by the name of the package and by the names that it provides.
 func (u *universe) leave(repository string, e *recordError) {
 	sentence := fmt.Sprintf("repository %s: %v", repository, e)
 	for _, name := range append([]string{e.name}, e.provides...) {

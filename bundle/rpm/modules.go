@@ -81,7 +81,7 @@ func (m modules) choose(enabled map[string]string, os, arch string) streamChoice
 	}
 }
 
-// attempt chooses the builds of the enabled streams that are not blocked, and of what they require. It blocks the
+// attempt chooses the builds of the enabled streams that are not blocked, and of the streams that they require. It blocks the
 // enabled streams for which this is not possible.
 func (m modules) attempt(enabled, blocked map[string]string, os, arch string) streamChoice {
 	c := streamChoice{streams: maps.Clone(enabled), blocked: blocked}

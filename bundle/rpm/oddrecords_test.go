@@ -18,7 +18,7 @@ func TestOddRecords(t *testing.T) {
 		{"no version", `ver="1"`, ``, "has characters that are not allowed"},
 		{"type", `type="rpm"`, `type="patch"`, `it is a record of type "patch"`},
 		{"epoch of a requirement", `<rpm:requires>`, `<rpm:requires><rpm:entry name="x" flags="GE" epoch="%{e}" ver="1"/>`, `"x": read epoch "%{e}"`},
-		{"epoch of what it provides", `<rpm:provides>`, `<rpm:provides><rpm:entry name="x" flags="EQ" epoch="-1" ver="1"/>`, `"x": read epoch "-1"`},
+		{"epoch of a provided name", `<rpm:provides>`, `<rpm:provides><rpm:entry name="x" flags="EQ" epoch="-1" ver="1"/>`, `"x": read epoch "-1"`},
 		{"location above", `href="x/odd-1-1.x86_64.rpm"`, `href="../odd-1-1.x86_64.rpm"`, `its location "../odd-1-1.x86_64.rpm" is not inside the repository`},
 		{"location above, with escapes", `href="x/`, `href="x/%2e%2e/%2e%2e/`, "is not inside the repository"},
 		{"no location", `<location href="x/odd-1-1.x86_64.rpm"/>`, ``, `its location "" is not inside the repository`},
@@ -90,7 +90,7 @@ func TestOddRecordsOfOthers(t *testing.T) {
 	}
 }
 
-// TestManyOddRecords: the report about a repository is short, and what is needed is explained in any case.
+// TestManyOddRecords: the report about a repository is short, and a needed package is always explained.
 func TestManyOddRecords(t *testing.T) {
 	w := web{}
 	elements := []string{pkg{nevra: "app-1-1.x86_64"}.primary(t)}

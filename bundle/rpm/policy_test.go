@@ -202,10 +202,10 @@ func TestKeysOfServers(t *testing.T) {
 		keys   int // 0: the plan fails
 		notice string
 	}{
-		"one key":                    {good, cryptopolicy.Policy{}, 1, ""},
-		"EdDSA first":                {append(bytes.Clone(ed), good...), cryptopolicy.Policy{}, 1, "rpm of db1 refuses it: its key is EdDSA, and rpm of EL 9 reads only RSA and DSA"},
-		"SHA-1 last":                 {append(bytes.Clone(good), old...), cryptopolicy.Policy{}, 1, "rpm of db1 refuses it: a self-signature is over SHA-1, which the crypto policy of EL 9 refuses"},
-		"a key that nobody can read": {append(bytes.Clone(good), damaged...), cryptopolicy.Policy{}, 1, "left out a key without a readable fingerprint"},
+		"one key":           {good, cryptopolicy.Policy{}, 1, ""},
+		"EdDSA first":       {append(bytes.Clone(ed), good...), cryptopolicy.Policy{}, 1, "rpm of db1 refuses it: its key is EdDSA, and rpm of EL 9 reads only RSA and DSA"},
+		"SHA-1 last":        {append(bytes.Clone(good), old...), cryptopolicy.Policy{}, 1, "rpm of db1 refuses it: a self-signature is over SHA-1, which the crypto policy of EL 9 refuses"},
+		"an unreadable key": {append(bytes.Clone(good), damaged...), cryptopolicy.Policy{}, 1, "left out a key without a readable fingerprint"},
 		"SHA-1, which a policy of the site may permit": {append(bytes.Clone(good), old...), bank, 2, "rpm of db1 may refuse it: airgap cannot tell whether the crypto policy BANK of EL 9.4 permits SHA-1"},
 		"only EdDSA": {ed, cryptopolicy.Policy{}, 0, "rpm of the servers accepts none of them: key "},
 	} {

@@ -19,7 +19,7 @@ type universe struct {
 	obsoletes map[string][]*entry // by the name of the obsoleted package
 	files     map[string][]*entry
 	scanned   map[string]bool     // paths already searched in filelists
-	left      map[string][]string // sentences about packages that are left out, by name and by what they provide
+	left      map[string][]string // sentences about packages that are left out, by name and by provided name
 }
 
 // readUniverse reads all repositories in parallel, and reports the errors of all. Problems are sentences about the

@@ -63,7 +63,7 @@ func armored(t testing.TB, kind string, data []byte) []byte {
 	return append(b.Bytes(), '\n')
 }
 
-// unknown returns a public key packet, or a subkey, of an algorithm that nobody knows.
+// unknown returns a public key packet, or a subkey, of an unknown algorithm.
 func unknown(t testing.TB, tag uint8) []byte {
 	t.Helper()
 	body := binary.BigEndian.AppendUint32([]byte{4}, uint32(made.Unix()))
