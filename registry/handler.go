@@ -116,12 +116,8 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 		h.hidden = p.hidden
 		o.Log.Warn("pushed images are not served: their names are reserved for bundles", "repositories", h.hidden)
 	}
-	names := slices.Clone(o.Names)
-	for _, peer := range o.Peers {
-		names = append(names, peer.Addr())
-	}
 	mux := http.NewServeMux()
-	mux.Handle("/v2/", newImages(ctx, c, s, p, names))
+	mux.Handle("/v2/", newImages(ctx, c, s, p, o.registries()))
 	if s.writable {
 		mux.Handle(tokenPath, p.users)
 		mux.Handle(pushedPath, p.ledger)
@@ -148,6 +144,15 @@ func NewHandler(ctx context.Context, o Options) (*Handler, error) {
 	}
 	h.Handler = accessLog(readOnly(mux), o.Log, h.metrics)
 	return h, nil
+}
+
+// registries returns the names of this registry and of its peers.
+func (o Options) registries() []string {
+	names := slices.Clone(o.Names)
+	for _, peer := range o.Peers {
+		names = append(names, peer.Addr())
+	}
+	return names
 }
 
 func openPushes(c *catalog, o Options) (storage, *pushes, error) {

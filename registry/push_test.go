@@ -196,7 +196,7 @@ func TestFullDisk(t *testing.T) {
 // TestFullDiskMeanwhile: the disk can fill up during a push, even if it had space at the start.
 func TestFullDiskMeanwhile(t *testing.T) {
 	left := int64(reserve)
-	free := func() (int64, error) { return left, nil }
+	free := func() (int64, error) { return left, nil } //nolint:unparam // the type of the field
 	u := &upload{ReadCloser: io.NopCloser(strings.NewReader("abcd")), control: http.NewResponseController(httptest.NewRecorder()), check: func() error { return checkFree(free) }}
 	r := &limitedReader{Reader: strings.NewReader("abcd"), free: free}
 	for operation, from := range map[string]io.Reader{"push": u, "copy": r} {

@@ -50,10 +50,10 @@ func (e endpoint) referrers(of digest.Digest, query string) (found []digest.Dige
 	return found, pages
 }
 
-// manifestFile returns the file of a pushed manifest, or with link, the link of its repository.
-func manifestFile(pushed, repository string, d digest.Digest, link bool) string {
+// manifestFile returns the file of a pushed manifest, or with link, the link of the repository team/app.
+func manifestFile(pushed string, d digest.Digest, link bool) string {
 	if link {
-		return filepath.Join(pushed, repositoryPath(repository), revisionPath(d))
+		return filepath.Join(pushed, repositoryPath("team/app"), revisionPath(d))
 	}
 	return filepath.Join(pushed, dataPath(d))
 }
@@ -62,22 +62,22 @@ func manifestFile(pushed, repository string, d digest.Digest, link bool) string 
 func TestOneBadReferrer(t *testing.T) {
 	for name, damage := range map[string]func(pushed string, d digest.Digest) error{
 		"no JSON": func(pushed string, d digest.Digest) error {
-			return os.WriteFile(manifestFile(pushed, "team/app", d, false), []byte("{"), 0o600)
+			return os.WriteFile(manifestFile(pushed, d, false), []byte("{"), 0o600)
 		},
 		"no content": func(pushed string, d digest.Digest) error {
-			return os.Remove(manifestFile(pushed, "team/app", d, false))
+			return os.Remove(manifestFile(pushed, d, false))
 		},
 		"another kind of document": func(pushed string, d digest.Digest) error {
-			return os.WriteFile(manifestFile(pushed, "team/app", d, false), []byte(`{"schemaVersion": 2, "mediaType": "text/plain"}`), 0o600)
+			return os.WriteFile(manifestFile(pushed, d, false), []byte(`{"schemaVersion": 2, "mediaType": "text/plain"}`), 0o600)
 		},
 		"an empty link": func(pushed string, d digest.Digest) error {
-			return os.WriteFile(manifestFile(pushed, "team/app", d, true), nil, 0o600)
+			return os.WriteFile(manifestFile(pushed, d, true), nil, 0o600)
 		},
 		"a link to nothing": func(pushed string, d digest.Digest) error {
-			return os.WriteFile(manifestFile(pushed, "team/app", d, true), []byte("sha256:short"), 0o600)
+			return os.WriteFile(manifestFile(pushed, d, true), []byte("sha256:short"), 0o600)
 		},
 		"a directory that is no digest": func(pushed string, d digest.Digest) error {
-			return os.Mkdir(filepath.Join(filepath.Dir(filepath.Dir(manifestFile(pushed, "team/app", d, true))), "x"), 0o700)
+			return os.Mkdir(filepath.Join(filepath.Dir(filepath.Dir(manifestFile(pushed, d, true))), "x"), 0o700)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,12 +64,11 @@ func (r *openedRepository) set(ctx context.Context, to string, d digest.Digest) 
 func (r *openedRepository) blobsBelow(ctx context.Context, d digest.Digest) ([]digest.Digest, error) {
 	var all []digest.Digest
 	seen := map[digest.Digest]bool{}
-	add := func(d digest.Digest) (first bool) {
-		if first = !seen[d]; first {
+	add := func(d digest.Digest) {
+		if !seen[d] {
 			seen[d] = true
 			all = append(all, d)
 		}
-		return first
 	}
 	tried := map[digest.Digest]bool{}
 	for manifests := []digest.Digest{d}; len(manifests) > 0; manifests = manifests[1:] {

@@ -127,9 +127,10 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener) erro
 	defer cancel()
 	err := server.Shutdown(grace)
 	if err != nil {
-		server.Close()
+		_ = server.Close() // the error of the stop is reported
 	}
-	<-stopped // from here on, the server accepts no connection of a listener that stays open
+	// From here on, the server accepts no connection of a listener that stays open.
+	<-stopped //nolint:errcheck // http.ErrServerClosed
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("stop registry: %w", err)
 	}

@@ -60,5 +60,5 @@ func parseSpan(span string) (start, end int64, ok bool) {
 	first, last, _ := strings.Cut(span, "-")
 	from, err := strconv.ParseUint(first, 10, 63)
 	to, errEnd := strconv.ParseUint(last, 10, 63)
-	return int64(from), int64(to), err == nil && errEnd == nil && from <= to //nolint:gosec // 63 bits
+	return int64(from), int64(to), err == nil && errEnd == nil && from <= to
 }

@@ -14,9 +14,7 @@ func moduleDocumentOf(id, requires string, rpms ...string) string {
 		f[0], f[1], f[2], f[3], requires, strings.Join(rpms, `", "`))
 }
 
-func defaultStream(module, stream string) string {
-	return fmt.Sprintf("---\ndocument: modulemd-defaults\nversion: 1\ndata: {module: %s, stream: %q}\n", module, stream)
-}
+const defaultStream = "---\ndocument: modulemd-defaults\nversion: 1\ndata: {module: app, stream: s}\n"
 
 // TestOlderBuilds: the older builds of an active stream are available, as in dnf.
 func TestOlderBuilds(t *testing.T) {
@@ -30,13 +28,13 @@ func TestOlderBuilds(t *testing.T) {
 	builds := moduleDocumentOf("app:s:1:c", "platform: [el9]", "app-0:1-"+r1+".x86_64", "app-plugin-0:1-"+r1+".x86_64") +
 		moduleDocumentOf("app:s:2:c", "platform: [el9]", "app-0:2-"+r2+".x86_64", "app-plugin-0:2-"+r2+".x86_64") +
 		moduleDocumentOf("app:t:3:c", "platform: [el9]", "other-0:3-1.module+el9+9.x86_64")
-	usual := builds + defaultStream("app", "s")
+	usual := builds + defaultStream
 	contexts := moduleDocumentOf("app:s:1:c1", "platform: [el9]", "app-0:1-"+r1+".x86_64") +
-		moduleDocumentOf("app:s:2:c2", "platform: [el9]", "app-0:2-"+r2+".x86_64") + defaultStream("app", "s")
+		moduleDocumentOf("app:s:2:c2", "platform: [el9]", "app-0:2-"+r2+".x86_64") + defaultStream
 	another := moduleDocumentOf("app:s:1:c1", "platform: [el8]", "app-0:1-"+r1+".x86_64") +
-		moduleDocumentOf("app:s:2:c2", "platform: [el9]", "app-0:2-"+r2+".x86_64") + defaultStream("app", "s")
+		moduleDocumentOf("app:s:2:c2", "platform: [el9]", "app-0:2-"+r2+".x86_64") + defaultStream
 	newer := moduleDocumentOf("app:s:1:c", "platform: [el9]", "app-0:1-"+r1+".x86_64", "app-0:9-1.el9.x86_64") +
-		moduleDocumentOf("app:s:2:c", "platform: [el8]", "app-0:2-"+r2+".x86_64") + defaultStream("app", "s")
+		moduleDocumentOf("app:s:2:c", "platform: [el8]", "app-0:2-"+r2+".x86_64") + defaultStream
 	old := has(t, "app-1-"+r1+".x86_64", "app")
 	old.Provides = []Capability{self(old.NEVRA)}
 	for _, c := range []struct {

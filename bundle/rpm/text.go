@@ -24,7 +24,7 @@ var declaredEncoding = regexp.MustCompile(`^<\?xml\s[^>]*?encoding\s*=\s*["']([A
 func utf8Text(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	head, err := b.Peek(256)
-	if err != nil && len(head) == 0 && err != io.EOF {
+	if err != nil && len(head) == 0 && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	starts := func(with string) bool { return bytes.HasPrefix(head, []byte(with)) }
@@ -81,7 +81,7 @@ func wellFormed(element []byte) error {
 	}
 	for d := xml.NewDecoder(bytes.NewReader(element)); ; {
 		token, err := d.Token()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {

@@ -24,7 +24,7 @@ type world struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{Rand: rand.New(rand.NewPCG(2026, seed)), repositories: map[string][]pkg{}, streams: map[string]string{}}
-	for _, name := range strings.Split("abcdefgh", "") {
+	for name := range strings.SplitSeq("abcdefgh", "") {
 		for range 1 + w.IntN(3) {
 			w.addBuilds(name)
 		}

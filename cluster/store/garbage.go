@@ -52,7 +52,7 @@ func stopRegistry(ctx context.Context, dir string) (start func() error, err erro
 		return err
 	}
 	nothing := func() error { return nil }
-	if dir != site.StoreDir || systemctl(ctx, "is-active") != nil {
+	if active := dir == site.StoreDir && systemctl(ctx, "is-active") == nil; !active {
 		return nothing, nil
 	}
 	return func() error { return systemctl(context.WithoutCancel(ctx), "start") }, systemctl(ctx, "stop")

@@ -94,7 +94,7 @@ func (p Policy) Key(k Key) Answer {
 
 // Signature answers whether rpm accepts a valid signature by the key at the time now.
 func (p Policy) Signature(s Signature, k Key, now time.Time) Answer {
-	return worst(p.kind(k), p.hash(s.Hash, "its signature"), p.format(s, k), p.times(s, k, now))
+	return worst(p.kind(k), p.hash(s.Hash, "its signature"), p.format(s), p.times(s, k, now))
 }
 
 // clockSkew is how far in the future a signature may be: rpm-sequoia permits five minutes.
@@ -159,7 +159,7 @@ func (p Policy) kind(k Key) Answer {
 
 // format judges the version of the signature's packet. rpm of EL 8 and 9 reads versions 3 and 4, and rpm-sequoia
 // also permits version 3 (rpm-sequoia, rpmInitCrypto). Version 6 came with EL 10.1 (RHEL 10, "Signing RPM packages").
-func (p Policy) format(s Signature, k Key) Answer {
+func (p Policy) format(s Signature) Answer {
 	switch {
 	case s.Version <= 4:
 		return Answer{}

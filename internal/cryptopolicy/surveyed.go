@@ -47,15 +47,13 @@ func (s Surveyed) Anonymous() Surveyed {
 	return s
 }
 
-// word is the first word of a text, with characters of a policy only.
+// word returns the first word of a text; "" if the name of a policy cannot have its characters or its length.
 func word(text string) string {
-	for _, field := range strings.Fields(text) {
-		if len(field) <= 200 && !strings.ContainsFunc(field, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			return field
-		}
-		break
+	fields := strings.Fields(text)
+	if len(fields) == 0 || len(fields[0]) > 200 || strings.ContainsFunc(fields[0], func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return ""
 	}
-	return ""
+	return fields[0]
 }
 
 func allowsSHA1(openssl string) string {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 
 	"airgap.dev/airgap/internal/advice"
@@ -89,7 +90,7 @@ func explain(err error) error {
 	if _, system := errors.AsType[*fs.PathError](err); system {
 		return err
 	}
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return advice.Add(errors.New("another process uses "+File),
 			"stop the other registry on this host, or give this one another directory with --pushed")
 	}

@@ -96,7 +96,7 @@ func TestOldLedger(t *testing.T) {
 	check("opened again")
 	write(old)
 	check("interrupted before the old file was removed")
-	t.Run("deleted by the earlier version after a rollback", func(t *testing.T) {
+	t.Run("deleted by the earlier version after a rollback", func(*testing.T) {
 		later := Record{"", now.Add(time.Hour)}
 		write(Records{"team/app": {"1": later}})
 		delete(links["team/app"], "1")

@@ -65,7 +65,7 @@ func sequenceKey(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n)
 
 // deletionKey sorts by time. The sign bit is inverted, so that times before 1970 come first.
 func deletionKey(at Reference, t time.Time) []byte {
-	return append(binary.BigEndian.AppendUint64(nil, uint64(t.Unix())^1<<63), at.key()...) //nolint:gosec // the bits, not the number
+	return append(binary.BigEndian.AppendUint64(nil, uint64(t.Unix())^1<<63), at.key()...)
 }
 
 func tagKey(at Reference, d digest.Digest) []byte {

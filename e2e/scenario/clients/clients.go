@@ -89,7 +89,8 @@ func (s *site) playClient(ctx context.Context, c client, objects []object) (fail
 		if o.referrer != "" {
 			do = c.artifact
 		}
-		line := fmt.Sprintf("  %-10s %-10s", c.name, o.name)
+		var line strings.Builder
+		fmt.Fprintf(&line, "  %-10s %-10s", c.name, o.name)
 		for _, t := range []trial{
 			{s, c, o, "pull", do.pull, ""},
 			{s, c, o, "copy", do.copy, s.theirs + "/" + c.name + "/" + o.name + ":1"},
@@ -102,9 +103,9 @@ func (s *site) playClient(ctx context.Context, c client, objects []object) (fail
 				state = "FAILED"
 				failed = append(failed, fmt.Errorf("%s: %s of %s: %w", c.name, t.verb, o.name, err))
 			}
-			line += fmt.Sprintf(" %s %-7s", t.verb, state)
+			fmt.Fprintf(&line, " %s %-7s", t.verb, state)
 		}
-		fmt.Fprintln(s.Log, line)
+		fmt.Fprintln(s.Log, line.String())
 	}
 	return failed
 }

@@ -54,7 +54,7 @@ func (s *site) seed(ctx context.Context) (referrer string, err error) {
 }
 
 func imageFor(arch string) (v1.Image, error) {
-	var image v1.Image = empty.Image
+	image := empty.Image
 	for range 2 { // skopeo and podman refuse an OCI manifest with Docker's layers
 		layer, err := random.Layer(100_000, types.OCILayer)
 		if err != nil {
