@@ -4,6 +4,9 @@ package sitetest
 import (
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/opencontainers/go-digest"
+
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
@@ -40,7 +43,8 @@ func Images(t *testing.T, c *config.Cluster) (all []bundle.Image) {
 	}
 	add := func(names []string, by string) {
 		for _, name := range names {
-			all = append(all, bundle.Image{Name: name, NeededBy: []string{by}})
+			d := digest.FromString(name).String()
+			all = append(all, bundle.Image{Name: name, Digest: d, NeededBy: []string{by}, Blobs: []bundle.Blob{{Digest: d, MediaType: string(types.OCIManifestSchema1)}}})
 		}
 	}
 	add(kubernetes, bundle.Kubernetes+" "+c.Kubernetes.Tag())
