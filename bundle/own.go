@@ -151,7 +151,8 @@ func tooLarge(name string, size int64) error {
 	return &DamageError{Part: name, Chunk: -1, Cause: fmt.Sprintf("has %d bytes, the limit is %d", size, maxBeside)}
 }
 
-// hashParts reads p.Size bytes, and sets the SHA-256 of the part and of each chunk.
+// hashParts reads p.Size bytes, and sets the SHA-256 of the part and of each chunk. It hashes a chunk for both at the
+// same time, because every command does this for airgap and airgap.rpm before it starts.
 func hashParts(f io.ReaderAt, p Part) (Part, error) {
 	whole, buf := sha256.New(), make([]byte, min(ChunkSize, p.Size))
 	p.Chunks = nil
@@ -162,8 +163,11 @@ func hashParts(f io.ReaderAt, p Part) (Part, error) {
 		} else if err != nil && !errors.Is(err, io.EOF) {
 			return p, &ReadError{Part: p.Name, Chunk: -1, Err: err}
 		}
-		sum := sha256.Sum256(chunk)
+		var sum [sha256.Size]byte
+		var own sync.WaitGroup
+		own.Go(func() { sum = sha256.Sum256(chunk) })
 		whole.Write(chunk)
+		own.Wait()
 		p.Chunks = append(p.Chunks, sum[:]...)
 	}
 	p.SHA256 = hex.EncodeToString(whole.Sum(nil))

@@ -3,7 +3,6 @@ package redact
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,12 +88,12 @@ func withoutZeros(line []byte) (v view) {
 }
 
 // escapeForm is a character of JSON, or of JSON within JSON, that is written by its number.
-var escapeForm = regexp.MustCompile(`\\+u([0-9A-Fa-f]{4})`)
+var escapeForm = lazy(`\\+u([0-9A-Fa-f]{4})`)
 
 // withoutUnicodeEscapes reads characters that JSON writes by their numbers: brackets as Go has
 // them, Korean as Python does. Quotes, backslashes and line ends stay: they would end the value.
 func withoutUnicodeEscapes(line []byte) (v view) {
-	all := escapeForm.FindAllSubmatchIndex(line, -1)
+	all := escapeForm().FindAllSubmatchIndex(line, -1)
 	if len(all) == 0 {
 		return view{text: line}
 	}

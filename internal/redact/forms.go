@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"regexp"
 	"slices"
+	"sync"
 )
 
 // pattern is one form of a secret within a line.
@@ -25,8 +26,10 @@ type pattern struct {
 	unescaped bool // it requires a boundary around the secret: withoutEscapes
 }
 
-// ready is a form that is compiled already.
-func ready(form *regexp.Regexp) func() *regexp.Regexp { return func() *regexp.Regexp { return form } }
+// lazy compiles an expression at its first use: no command uses all of them, and together they take 11 ms.
+func lazy(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expression) })
+}
 
 // names of fields end like this. Names of a file, a Secret or a time do
 // not: tokenFile, secretName, token-ttl.
@@ -48,29 +51,29 @@ const begins = `(?:\b|\\[nrt])`
 
 var (
 	// Quotes around a name may be escaped: JSON within JSON.
-	fieldForm  = regexp.MustCompile(`(?i)` + names + gap + `(?:=>|:=|[:=：＝])` + spaces)
-	flagForm   = regexp.MustCompile(`(?i)--?[\w-]*` + names + `(?:\\*["'],?\s*\\*["']|\s+)`)
-	pairForm   = regexp.MustCompile(`(?i)name\\*"\s*:\s*\\*"[^"\\]*` + names + `[^"\\]*\\*"\s*,\s*\\*"value\\*"\s*:\s*`)
-	flowForm   = regexp.MustCompile(`(?:^|[\s{,])(data|stringData):\s*\{([^{}]*)\}`)
-	insideForm = regexp.MustCompile(`(?i)` + names + `\\*"\s*:\s*\{\s*\\*"value\\*"\s*:\s*`)
-	dataForm   = regexp.MustCompile(`"(?:data|stringData)\\*"\s*:\s*\{([^{}]*)\}`)
+	fieldForm  = lazy(`(?i)` + names + gap + `(?:=>|:=|[:=：＝])` + spaces)
+	flagForm   = lazy(`(?i)--?[\w-]*` + names + `(?:\\*["'],?\s*\\*["']|\s+)`)
+	pairForm   = lazy(`(?i)name\\*"\s*:\s*\\*"[^"\\]*` + names + `[^"\\]*\\*"\s*,\s*\\*"value\\*"\s*:\s*`)
+	flowForm   = lazy(`(?:^|[\s{,])(data|stringData):\s*\{([^{}]*)\}`)
+	insideForm = lazy(`(?i)` + names + `\\*"\s*:\s*\{\s*\\*"value\\*"\s*:\s*`)
+	dataForm   = lazy(`"(?:data|stringData)\\*"\s*:\s*\{([^{}]*)\}`)
 
-	jwtForm    = regexp.MustCompile(begins + `(eyJ[\w-]{10,}(?:\.[\w-]*){1,4}|eyJ[\w+/=-]{40,})`)
-	codeForm   = regexp.MustCompile(begins + `([a-z0-9]{6}\.[a-z0-9]{16}(?:\.[a-z2-7]{26})?)\b`)
-	hashForm   = regexp.MustCompile(`(\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{20,}|\$(?:1|5|6|7|y|gy|apr1|argon2[a-z]*|scrypt)\$[^\s:"']{8,}|\{S?SHA\d*\}[A-Za-z0-9+/=]{16,})`)
-	bearerForm = regexp.MustCompile(`(?i)bearer\s+([\w.~+/=-]{8,})`)
-	basicForm  = regexp.MustCompile(`(?i)basic\s+([A-Za-z0-9+/]{4,}={0,2})`)
-	headerForm = regexp.MustCompile(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*(?:basic|bearer|digest|negotiate|ntlm|token|aws4-hmac-sha256)\s+([^"'\\]+)`)
+	jwtForm    = lazy(begins + `(eyJ[\w-]{10,}(?:\.[\w-]*){1,4}|eyJ[\w+/=-]{40,})`)
+	codeForm   = lazy(begins + `([a-z0-9]{6}\.[a-z0-9]{16}(?:\.[a-z2-7]{26})?)\b`)
+	hashForm   = lazy(`(\$2[abxy]?\$\d\d\$[./A-Za-z0-9]{20,}|\$(?:1|5|6|7|y|gy|apr1|argon2[a-z]*|scrypt)\$[^\s:"']{8,}|\{S?SHA\d*\}[A-Za-z0-9+/=]{16,})`)
+	bearerForm = lazy(`(?i)bearer\s+([\w.~+/=-]{8,})`)
+	basicForm  = lazy(`(?i)basic\s+([A-Za-z0-9+/]{4,}={0,2})`)
+	headerForm = lazy(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*(?:basic|bearer|digest|negotiate|ntlm|token|aws4-hmac-sha256)\s+([^"'\\]+)`)
 	// Without a known scheme: a word that looks like a token.
-	rawHeaderForm = regexp.MustCompile(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*([^\s"'\\{\[,]{12,})`)
-	wordsForm     = regexp.MustCompile(`(?i)^\s*[\w.-]*(?:passw(?:or)?d|passphrase|passcode|requirepass|masterauth)\s+(\S+)\s*$`)
-	cookieForm    = regexp.MustCompile(`(?i)cookie\\*["']?\s*[:=]\s*([^"'\\]+=[^"'\\]+)`)
-	userForm      = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://([^\s/"'<>?#]+)@`)
-	slashForm     = regexp.MustCompile(`://[^\s/"'<>@:]*:([^\s"'<>]+)@`)                                  // a password with a slash
-	proxyForm     = regexp.MustCompile(`(?i)_proxy\\*["']?\s*[:=]\s*\\*["']?([^\s/"'\\:]+:[^\s/"'\\]+)@`) // without a scheme
-	queryForm     = regexp.MustCompile(`(?:[?&;]|\\u0026)([\w.%~\[\]-]+)=([^&\s"'<>\\]+)`)
-	beginForm     = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
-	endForm       = regexp.MustCompile(`-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
+	rawHeaderForm = lazy(`(?i)authorization\\*["']?\s*[:=]\s*\\*["'\[]?\s*([^\s"'\\{\[,]{12,})`)
+	wordsForm     = lazy(`(?i)^\s*[\w.-]*(?:passw(?:or)?d|passphrase|passcode|requirepass|masterauth)\s+(\S+)\s*$`)
+	cookieForm    = lazy(`(?i)cookie\\*["']?\s*[:=]\s*([^"'\\]+=[^"'\\]+)`)
+	userForm      = lazy(`[A-Za-z][A-Za-z0-9+.-]*://([^\s/"'<>?#]+)@`)
+	slashForm     = lazy(`://[^\s/"'<>@:]*:([^\s"'<>]+)@`)                                  // a password with a slash
+	proxyForm     = lazy(`(?i)_proxy\\*["']?\s*[:=]\s*\\*["']?([^\s/"'\\:]+:[^\s/"'\\]+)@`) // without a scheme
+	queryForm     = lazy(`(?:[?&;]|\\u0026)([\w.%~\[\]-]+)=([^&\s"'<>\\]+)`)
+	beginForm     = lazy(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
+	endForm       = lazy(`-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----`)
 )
 
 func fieldWords() []string {
@@ -80,23 +83,23 @@ func fieldWords() []string {
 // patterns are the forms of this package's own.
 func patterns() []pattern {
 	all := []pattern{
-		{kind: Field, words: fieldWords(), form: ready(fieldForm), secret: valueAfter},
-		{kind: Field, words: fieldWords(), needs: "-", form: ready(flagForm), secret: valueAfter},
-		{kind: Field, words: fieldWords(), needs: `"`, form: ready(pairForm), secret: valueAfter},
-		{kind: Field, words: fieldWords(), needs: "{", form: ready(insideForm), secret: valueAfter},
-		{kind: Field, words: []string{"pass", "masterauth"}, form: ready(wordsForm)},
-		{kind: Token, words: []string{"eyj"}, form: ready(jwtForm)},
-		{kind: Code, words: []string{"."}, maybe: mayHaveCode, form: ready(codeForm)},
-		{kind: Hash, words: []string{"$", "sha"}, form: ready(hashForm)},
-		{kind: Header, words: []string{"bearer"}, form: ready(bearerForm), secret: bearer},
-		{kind: Header, words: []string{"basic"}, form: ready(basicForm), secret: basic},
-		{kind: Header, words: []string{"authorization"}, form: ready(headerForm)},
-		{kind: Header, words: []string{"authorization"}, form: ready(rawHeaderForm), secret: rawHeader},
-		{kind: Header, words: []string{"cookie"}, form: ready(cookieForm)},
-		{kind: URL, words: []string{"://"}, form: ready(userForm), secret: user},
-		{kind: URL, words: []string{"://"}, needs: "@", form: ready(slashForm), secret: slashed},
-		{kind: URL, words: []string{"_proxy"}, form: ready(proxyForm)},
-		{kind: Query, words: []string{"?", "&", `\u0026`}, form: ready(queryForm), secret: parameter},
+		{kind: Field, words: fieldWords(), form: fieldForm, secret: valueAfter},
+		{kind: Field, words: fieldWords(), needs: "-", form: flagForm, secret: valueAfter},
+		{kind: Field, words: fieldWords(), needs: `"`, form: pairForm, secret: valueAfter},
+		{kind: Field, words: fieldWords(), needs: "{", form: insideForm, secret: valueAfter},
+		{kind: Field, words: []string{"pass", "masterauth"}, form: wordsForm},
+		{kind: Token, words: []string{"eyj"}, form: jwtForm},
+		{kind: Code, words: []string{"."}, maybe: mayHaveCode, form: codeForm},
+		{kind: Hash, words: []string{"$", "sha"}, form: hashForm},
+		{kind: Header, words: []string{"bearer"}, form: bearerForm, secret: bearer},
+		{kind: Header, words: []string{"basic"}, form: basicForm, secret: basic},
+		{kind: Header, words: []string{"authorization"}, form: headerForm},
+		{kind: Header, words: []string{"authorization"}, form: rawHeaderForm, secret: rawHeader},
+		{kind: Header, words: []string{"cookie"}, form: cookieForm},
+		{kind: URL, words: []string{"://"}, form: userForm, secret: user},
+		{kind: URL, words: []string{"://"}, needs: "@", form: slashForm, secret: slashed},
+		{kind: URL, words: []string{"_proxy"}, form: proxyForm},
+		{kind: Query, words: []string{"?", "&", `\u0026`}, form: queryForm, secret: parameter},
 	}
 	return slices.Concat(all, commandForms(), markupForms(), koreanForms(), sentenceForms(), serviceForms())
 }
@@ -223,9 +226,9 @@ func parameter(line []byte, m []int) (from, to int) {
 // escaped itself.
 func inlineData(line []byte) []span {
 	var all []span
-	for _, m := range dataForm.FindAllSubmatchIndex(line, -1) {
+	for _, m := range dataForm().FindAllSubmatchIndex(line, -1) {
 		plain := bytes.HasPrefix(line[m[0]:], []byte(`"stringData`))
-		for _, v := range valueForm.FindAllSubmatchIndex(line[m[2]:m[3]], -1) {
+		for _, v := range valueForm().FindAllSubmatchIndex(line[m[2]:m[3]], -1) {
 			if from, to := m[2]+v[2], m[2]+v[3]; plain || isBase64(line[from:to]) {
 				all = append(all, span{from, to, Object})
 			}
@@ -237,9 +240,9 @@ func inlineData(line []byte) []span {
 // flowData are the values of a Secret's data in one line of YAML.
 func flowData(line []byte) []span {
 	var all []span
-	for _, m := range flowForm.FindAllSubmatchIndex(line, -1) {
+	for _, m := range flowForm().FindAllSubmatchIndex(line, -1) {
 		plain := m[3]-m[2] > len("data")
-		for _, v := range flowValue.FindAllSubmatchIndex(line[m[4]:m[5]], -1) {
+		for _, v := range flowValue().FindAllSubmatchIndex(line[m[4]:m[5]], -1) {
 			if from, to := m[4]+v[2], m[4]+v[3]; plain && !trivial(line[from:to]) || isPacked(line[from:to]) {
 				all = append(all, span{from, to, Object})
 			}
@@ -253,9 +256,9 @@ func isPacked(text []byte) bool {
 	return len(text) >= 8 && isBase64(text) && bytes.ContainsAny(text, "0123456789+/=")
 }
 
-var flowValue = regexp.MustCompile(`:\s*["']?([^"',]+)`)
+var flowValue = lazy(`:\s*["']?([^"',]+)`)
 
-var valueForm = regexp.MustCompile(`:\s*\\*"([^"\\]*)`)
+var valueForm = lazy(`:\s*\\*"([^"\\]*)`)
 
 // isBase64 reports whether a value may be base64, as all data of a Secret is.
 func isBase64(text []byte) bool {

@@ -70,9 +70,9 @@ func (b *Book) addBase64(value []byte) {
 
 // Patterns of files with secrets.
 var (
-	encryption = regexp.MustCompile(`kind: *"?EncryptionConfiguration`)
-	encrypting = regexp.MustCompile(`secret: *"?([A-Za-z0-9+/=]{20,})`)
-	packed     = regexp.MustCompile(`[A-Za-z0-9+/]{64,}={0,2}`)
+	encryption = lazy(`kind: *"?EncryptionConfiguration`)
+	encrypting = lazy(`secret: *"?([A-Za-z0-9+/=]{20,})`)
+	packed     = lazy(`[A-Za-z0-9+/]{64,}={0,2}`)
 )
 
 // deepest is the number of nested base64 encodings: a key in a kubeconfig
@@ -85,18 +85,18 @@ func (b *Book) AddFile(text []byte) { b.addFile(text, deepest) }
 
 func (b *Book) addFile(text []byte, deep int) {
 	b.addKeys(text)
-	if encryption.Match(text) {
-		for _, m := range encrypting.FindAllSubmatch(text, -1) {
+	if encryption().Match(text) {
+		for _, m := range encrypting().FindAllSubmatch(text, -1) {
 			b.Add(m[1])
 			if raw, err := base64.StdEncoding.DecodeString(string(m[1])); err == nil {
 				b.Add(raw)
 			}
 		}
 	}
-	for _, m := range jwtForm.FindAllSubmatch(text, -1) {
+	for _, m := range jwtForm().FindAllSubmatch(text, -1) {
 		b.Add(m[1][bytes.LastIndexByte(m[1], '.')+1:]) // its signature: all else is no secret
 	}
-	for _, form := range []*regexp.Regexp{codeForm, hashForm} {
+	for _, form := range []*regexp.Regexp{codeForm(), hashForm()} {
 		for _, m := range form.FindAllSubmatch(text, -1) {
 			b.Add(m[1])
 		}
@@ -104,7 +104,7 @@ func (b *Book) addFile(text []byte, deep int) {
 	if deep == 0 {
 		return
 	}
-	for _, m := range packed.FindAll(text, -1) {
+	for _, m := range packed().FindAll(text, -1) {
 		inner, err := base64.StdEncoding.DecodeString(string(m))
 		if err == nil && looksLikeText(inner) {
 			b.addFile(inner, deep-1)
@@ -129,13 +129,13 @@ func (b *Book) addKeys(text []byte) {
 			b.addBase64([]byte(lines))
 		}
 	}
-	if armor := armored.FindSubmatch(text); armor != nil {
+	if armor := armored().FindSubmatch(text); armor != nil {
 		b.Add(armor[1])
 	}
 }
 
 // armored is an OpenPGP key from its third line on: before that are public numbers.
-var armored = regexp.MustCompile(`-----BEGIN PGP PRIVATE KEY BLOCK-----[\s\S]*?\n\n(?:[^\n]+\n){2}([\s\S]*?)\n-----END PGP`)
+var armored = lazy(`-----BEGIN PGP PRIVATE KEY BLOCK-----[\s\S]*?\n\n(?:[^\n]+\n){2}([\s\S]*?)\n-----END PGP`)
 
 // wrapped is a piece of a PEM text's characters, from the one at first on, with the
 // line ends that it has there: of Unix, and of Windows.

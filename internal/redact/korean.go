@@ -32,9 +32,9 @@ var (
 	//nolint:gochecknoglobals // as above
 	particles = either("은", "는", "이", "가", "을", "를", "로", "으로", "도", "의")
 	// A remark in brackets may follow the word: 비밀번호(관리자).
-	koreanForm = regexp.MustCompile(`(?i)` + koreanNames + `(?:\s*[(（][^()（）]{0,40}[)）])?` + particles + `?` + gap + `(?:[:=：＝→]|\]|-?->)` + spaces)
+	koreanForm = lazy(`(?i)` + koreanNames + `(?:\s*[(（][^()（）]{0,40}[)）])?` + particles + `?` + gap + `(?:[:=：＝→]|\]|-?->)` + spaces)
 	// Without a sign it is ASCII behind a particle or a blank.
-	spokenForm = regexp.MustCompile(`(?i)` + koreanNames + `(?:` + particles + spaces + `|` + spaces + `)["'“‘「` + "`" + `]?([!-~]{4,})`)
+	spokenForm = lazy(`(?i)` + koreanNames + `(?:` + particles + spaces + `|` + spaces + `)["'“‘「` + "`" + `]?([!-~]{4,})`)
 )
 
 func koreanForms() []pattern {
@@ -43,14 +43,14 @@ func koreanForms() []pattern {
 		words = append(words, norm.NFD.String(word))
 	}
 	return []pattern{
-		{kind: Field, words: words, form: ready(koreanForm), secret: koreanValue},
-		{kind: Field, words: words, form: ready(spokenForm), secret: spoken},
+		{kind: Field, words: words, form: koreanForm, secret: koreanValue},
+		{kind: Field, words: words, form: spokenForm, secret: spoken},
 	}
 }
 
 func koreanValue(line []byte, m []int) (from, to int) {
 	from, to = valueAt(line, m[1], beginsLine(line[:m[0]]))
-	if trivial(line[from:to]) || blockScalar.Match(line[from:to]) {
+	if trivial(line[from:to]) || blockScalar().Match(line[from:to]) {
 		return from, from
 	}
 	return from, to

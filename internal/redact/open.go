@@ -2,18 +2,17 @@ package redact
 
 import (
 	"bytes"
-	"regexp"
 )
 
 // mostLines is the number of lines of a value without a visible end.
 const mostLines = 4
 
 var (
-	openField = regexp.MustCompile(`(?i)[\w.-]*` + names + gap + `(?:=>|:=|[:=：＝])` + spaces + `(?:\\|[|>][-+0-9]*)?` + spaces + `$`)
-	openFlag  = regexp.MustCompile(`(?i)--?[\w-]*` + names + `\\*["']?,?\s*\\?\s*$`)
-	openWord  = regexp.MustCompile(`(?i)` + koreanNames + gap + `[:=：＝]` + spaces + `$`)
-	openQuote = regexp.MustCompile(`(?i)[\w.-]*` + names + gap + `(?:=>|:=|[:=：＝])` + spaces + `(["'])[^"']*$`)
-	entryLine = regexp.MustCompile(`^[\s-]*(?:"[^"]*"|'[^']*'|[\w./-]+)\s*[:=](?:\s|$)`)
+	openField = lazy(`(?i)[\w.-]*` + names + gap + `(?:=>|:=|[:=：＝])` + spaces + `(?:\\|[|>][-+0-9]*)?` + spaces + `$`)
+	openFlag  = lazy(`(?i)--?[\w-]*` + names + `\\*["']?,?\s*\\?\s*$`)
+	openWord  = lazy(`(?i)` + koreanNames + gap + `[:=：＝]` + spaces + `$`)
+	openQuote = lazy(`(?i)[\w.-]*` + names + gap + `(?:=>|:=|[:=：＝])` + spaces + `(["'])[^"']*$`)
+	entryLine = lazy(`^[\s-]*(?:"[^"]*"|'[^']*'|[\w./-]+)\s*[:=](?:\s|$)`)
 )
 
 // inOpen returns the part of a line that belongs to a value from an earlier line. It records a value that
@@ -39,7 +38,7 @@ func (st *state) inOpen(line []byte) []span {
 		}
 		return []span{{indent, indent + len(trimmed), Field}}
 	}
-	if quoted := trimmed[0] == '"' || trimmed[0] == '\''; (indent <= o.indent && !quoted) || entryLine.Match(line) || nested(trimmed, true) {
+	if quoted := trimmed[0] == '"' || trimmed[0] == '\''; (indent <= o.indent && !quoted) || entryLine().Match(line) || nested(trimmed, true) {
 		st.opens(line)
 		return nil
 	}
@@ -71,14 +70,14 @@ func (st *state) opens(line []byte) {
 		return
 	}
 	switch {
-	case openTagForm.Match(line):
+	case openTagForm().Match(line):
 		st.open = &opened{indent: indent, tag: true, left: mostLines}
-	case openField.Match(line), openWord.Match(line):
+	case openField().Match(line), openWord().Match(line):
 		st.open = &opened{indent: indent}
-	case bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte(`\`)) && openFlag.Match(line), bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte(`",`)) && openFlag.Match(line):
+	case bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte(`\`)) && openFlag().Match(line), bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte(`",`)) && openFlag().Match(line):
 		st.open = &opened{indent: -1}
 	default:
-		if m := openQuote.FindSubmatch(line); m != nil {
+		if m := openQuote().FindSubmatch(line); m != nil {
 			st.open = &opened{indent: indent, quote: m[1][0], left: mostLines}
 		}
 	}

@@ -2,9 +2,7 @@ package redact
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
-	"sync"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/zricethezav/gitleaks/v8/config"
@@ -46,7 +44,7 @@ func rules() []pattern {
 		}
 		all = append(all, pattern{
 			kind: Token, words: words, unescaped: true, secret: group(r.SecretGroup),
-			form: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(r.Regex) }),
+			form: lazy(r.Regex),
 		})
 	}
 	return all
@@ -74,11 +72,11 @@ func firstGroup(_ []byte, m []int) (from, to int) {
 
 // aroundForm matches text next to a token that does not belong to it: escaped line ends
 // before a word, colours, and punctuation.
-var aroundForm = regexp.MustCompile(`\\[nrt]|\x1b\[[0-9;]*m|[)<\]}]|[.,](?:\s|$)`)
+var aroundForm = lazy(`\\[nrt]|\x1b\[[0-9;]*m|[)<\]}]|[.,](?:\s|$)`)
 
 // withoutEscapes has blanks for those, so that a token has the ends that gitleaks' rules want.
 func withoutEscapes(line []byte) []byte {
-	all := aroundForm.FindAllIndex(line, -1)
+	all := aroundForm().FindAllIndex(line, -1)
 	if len(all) == 0 {
 		return line
 	}

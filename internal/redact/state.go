@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bytes"
-	"regexp"
 )
 
 // state is the context for the next line.
@@ -37,14 +36,14 @@ type block struct {
 const apart = 16
 
 var (
-	openForm  = regexp.MustCompile(`^\s*(?:- )?"?(data|stringData)"?\s*:\s*\{?\s*$`)
-	textForm  = regexp.MustCompile(`(?i)(?:` + names + `|` + koreanNames + `)["']?\s*:\s*(?:[!&]\S*\s+)*[|>][-+0-9]*\s*(?:#.*)?$`)
-	entryForm = regexp.MustCompile(`^\s*(?:- )?(?:"[^"]*"|'[^']*'|[^\s:]+)\s*:\s*`)
-	nameForm  = regexp.MustCompile(`(?i)^\s*(?:- )?"?name"?\s*:\s*["']?[\w.-]*` + names + `[\w.-]*["']?,?\s*$`)
-	worthForm = regexp.MustCompile(`^\s*(?:- )?"?value"?\s*:\s*`)
-	fullForm  = regexp.MustCompile(`[A-Za-z0-9+/=]{40,}`)
-	runForm   = regexp.MustCompile(`[A-Za-z0-9+/=]{16,}`)
-	lastForm  = regexp.MustCompile(`(?:^|\s)([A-Za-z0-9+/]+={0,2})[\s"',]*$`)
+	openForm  = lazy(`^\s*(?:- )?"?(data|stringData)"?\s*:\s*\{?\s*$`)
+	textForm  = lazy(`(?i)(?:` + names + `|` + koreanNames + `)["']?\s*:\s*(?:[!&]\S*\s+)*[|>][-+0-9]*\s*(?:#.*)?$`)
+	entryForm = lazy(`^\s*(?:- )?(?:"[^"]*"|'[^']*'|[^\s:]+)\s*:\s*`)
+	nameForm  = lazy(`(?i)^\s*(?:- )?"?name"?\s*:\s*["']?[\w.-]*` + names + `[\w.-]*["']?,?\s*$`)
+	worthForm = lazy(`^\s*(?:- )?"?value"?\s*:\s*`)
+	fullForm  = lazy(`[A-Za-z0-9+/=]{40,}`)
+	runForm   = lazy(`[A-Za-z0-9+/=]{16,}`)
+	lastForm  = lazy(`(?:^|\s)([A-Za-z0-9+/]+={0,2})[\s"',]*$`)
 )
 
 // next are the secrets that a line has because of those before it.
@@ -53,13 +52,13 @@ func (st *state) next(line []byte) []span {
 	all = append(all, st.inBlock(line)...)
 	all = append(all, st.inOpen(line)...)
 	if st.named {
-		if m := worthForm.FindIndex(line); m != nil {
+		if m := worthForm().FindIndex(line); m != nil {
 			if from, to := valueAt(line, m[1], true); !trivial(line[from:to]) {
 				all = append(all, span{from, to, Field})
 			}
 		}
 	}
-	st.named = bytes.Contains(bytes.ToLower(line), []byte("name")) && nameForm.Match(line)
+	st.named = bytes.Contains(bytes.ToLower(line), []byte("name")) && nameForm().Match(line)
 	return all
 }
 
@@ -72,14 +71,14 @@ func (st *state) keys(line []byte) []span {
 	}
 	for at := 0; ; {
 		if !st.key {
-			m := beginForm.FindIndex(line[at:])
+			m := beginForm().FindIndex(line[at:])
 			if m == nil {
 				return all
 			}
 			at += m[1]
 			st.key, st.midway, st.apart = true, false, 0
 		}
-		end := endForm.FindIndex(line[at:])
+		end := endForm().FindIndex(line[at:])
 		if end == nil {
 			st.goOn(line[at:])
 			return append(all, bodyOf(line, at, len(line))...)
@@ -92,7 +91,7 @@ func (st *state) keys(line []byte) []span {
 // goOn counts the lines that look like none of a key's.
 func (st *state) goOn(line []byte) {
 	st.apart++
-	if fullForm.Match(line) {
+	if fullForm().Match(line) {
 		st.apart = 0
 	}
 	st.key = st.apart <= apart
@@ -105,10 +104,10 @@ func bodyOf(line []byte, from, to int) []span {
 		return []span{{from, to, Key}}
 	}
 	var all []span
-	for _, m := range runForm.FindAllIndex(line[:to], -1) {
+	for _, m := range runForm().FindAllIndex(line[:to], -1) {
 		all = append(all, span{m[0], m[1], Key})
 	}
-	if m := lastForm.FindSubmatchIndex(line[:to]); m != nil {
+	if m := lastForm().FindSubmatchIndex(line[:to]); m != nil {
 		all = append(all, span{m[2], m[3], Key})
 	}
 	return all
@@ -116,7 +115,7 @@ func bodyOf(line []byte, from, to int) []span {
 
 // headless matches the lines of a key without its beginning.
 func (st *state) headless(line []byte) []span {
-	m := lastForm.FindSubmatchIndex(line)
+	m := lastForm().FindSubmatchIndex(line)
 	if m == nil || m[3]-m[2] < 40 {
 		st.midway = false
 		if m != nil && m[3]-m[2] >= window {
@@ -137,10 +136,10 @@ func (st *state) inBlock(line []byte) []span {
 		st.block = nil
 	}
 	if st.block == nil {
-		switch m := openForm.FindSubmatch(line); {
+		switch m := openForm().FindSubmatch(line); {
 		case m != nil:
 			st.block = &block{indent, string(m[1]) == "stringData", Object}
-		case bytes.ContainsAny(line, "|>") && textForm.Match(line):
+		case bytes.ContainsAny(line, "|>") && textForm().Match(line):
 			st.block = &block{indent, true, Field}
 		}
 		return nil
@@ -148,7 +147,7 @@ func (st *state) inBlock(line []byte) []span {
 	if st.block.kind == Field {
 		return []span{{indent, len(bytes.TrimRight(line, "\r")), Field}}
 	}
-	m := entryForm.FindIndex(line)
+	m := entryForm().FindIndex(line)
 	if m == nil {
 		if st.block.all {
 			return []span{{indent, len(line), Object}}

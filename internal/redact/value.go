@@ -2,7 +2,6 @@ package redact
 
 import (
 	"bytes"
-	"regexp"
 )
 
 // valueAfter is the value that stands behind a match: a field's name and its sign.
@@ -35,16 +34,16 @@ func nameBegin(line []byte, at int) int {
 func alnum(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 var (
-	passwordName = regexp.MustCompile(`(?i)pass|pwd|pswd|pw\W*$|passcode|psk\W*$`)
-	workingDir   = regexp.MustCompile(`(?:\b|OLD)PWD\W*$`)
+	passwordName = lazy(`(?i)pass|pwd|pswd|pw\W*$|passcode|psk\W*$`)
+	workingDir   = lazy(`(?:\b|OLD)PWD\W*$`)
 )
 
 // ofPassword reports whether a field has a password, which may begin like a path. Others name
 // files, and so does the shell's working directory.
-func ofPassword(name []byte) bool { return passwordName.Match(name) && !workingDir.Match(name) }
+func ofPassword(name []byte) bool { return passwordName().Match(name) && !workingDir().Match(name) }
 
 // blockScalar matches YAML's indicator of a value on the next lines.
-var blockScalar = regexp.MustCompile(`^(?:[!&]\S*\s+)*[|>][-+0-9]*\s*(?:#.*)?$`)
+var blockScalar = lazy(`^(?:[!&]\S*\s+)*[|>][-+0-9]*\s*(?:#.*)?$`)
 
 // nested reports whether a value without quotes is the beginning of a
 // list or a mapping with its own names, or of a text on the next lines. Files with
@@ -55,7 +54,7 @@ func nested(value []byte, colon bool) bool {
 		end := value[len(value)-1]
 		return colon || len(value) == 1 || end == '}' || end == ']'
 	case '|', '>', '!', '&':
-		return blockScalar.Match(value)
+		return blockScalar().Match(value)
 	case '<':
 		return value[len(value)-1] == '>'
 	}
@@ -88,7 +87,7 @@ func valueAt(line []byte, at int, whole bool) (from, to int) {
 	return at, endOfWord(line, at)
 }
 
-var nextPair = regexp.MustCompile(`^[,;&]\s*[\w.%-]+\s*[=:]`)
+var nextPair = lazy(`^[,;&]\s*[\w.%-]+\s*[=:]`)
 
 // endOfWord is where a value without quotes ends. A sign that may be a part of it ends it where
 // nothing of it can follow.
@@ -102,7 +101,7 @@ func endOfWord(line []byte, from int) int {
 				return at
 			}
 		case ',', ';', '&':
-			if at+1 == len(line) || nextPair.Match(line[at:]) || closes(line[at+1]) {
+			if at+1 == len(line) || nextPair().Match(line[at:]) || closes(line[at+1]) {
 				return at
 			}
 		case '"', '\'', '}', ']', ')':
@@ -148,13 +147,13 @@ func trivial(value []byte) bool {
 	return bytes.HasPrefix(value, []byte("[redacted:"))
 }
 
-var pathForm = regexp.MustCompile(`^/(?:etc|var|run|opt|usr|srv|root|home|proc|tmp|mnt|media)(?:/[^/\s]*)*,?$`)
+var pathForm = lazy(`^/(?:etc|var|run|opt|usr|srv|root|home|proc|tmp|mnt|media)(?:/[^/\s]*)*,?$`)
 
 // isPath reports whether a value is a path of a file as servers have them. One with a long name of
 // letters of both cases and digits is none: it may be a secret.
 func isPath(value []byte) bool {
 	value = bytes.TrimSpace(value)
-	if !pathForm.Match(value) {
+	if !pathForm().Match(value) {
 		return false
 	}
 	for part := range bytes.SplitSeq(value, []byte("/")) {
