@@ -154,7 +154,7 @@ func (u *Upgrading) rollbackCommand() []string {
 }
 
 func (u *Upgrading) dryRun(ctx context.Context) error {
-	_, err := u.E.Must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "in this order:", "node1 ", "node2 ", "airgap rollback restores Kubernetes 1.35.8", "nothing was changed, except that the other hosts now have this bundle's airgap.rpm"}, Command("--dry-run")...)
+	_, err := u.E.Must(ctx, u.first(), []string{"1.35.8 → 1.36.3", "in this order:", "1-3   node[1-3]  3      control plane, one by one", "4     node4      1      first worker, alone", "5     node5      1      alone", "airgap rollback restores Kubernetes 1.35.8", "nothing was changed, except that the other hosts now have this bundle's airgap.rpm"}, Command("--dry-run")...)
 	return errors.Join(err, untouched(ctx, u))
 }
 
