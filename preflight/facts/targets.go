@@ -16,7 +16,7 @@ type Target struct {
 }
 
 // targetLimit is the time for the answer about all links.
-const targetLimit = 5 * time.Second
+const targetLimit = 20 * time.Second
 
 // targets are the surveyed paths without symbolic links, only where they differ. realpath follows
 // links, and the rest of a path need not exist. Paths on file systems of other computers stay as they
