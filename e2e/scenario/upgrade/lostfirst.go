@@ -36,6 +36,7 @@ func LostFirst(ctx context.Context, e *scenario.Env) error {
 			{Title: "another host continues the upgrade", Run: func() error { return lost.goesOn(ctx) }},
 			{Title: "every host has the new versions", Run: func() error { return after.versions(ctx, "1.36.3", "2.3.7") }},
 			{Title: "verify", Run: func() error { return e.Verified(ctx, after.first()) }},
+			{Title: "the lost host is switched on, for the search for secrets", Run: func() error { return lost.before.first().Start(ctx) }},
 		})
 	})
 }
