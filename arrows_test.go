@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"bundle/program": {"bundle", "bundle/plan", "bundle/rpm", "cluster/site", "gpu", "gpu/nvml", "kubeadm",
 		"kubeadm/backup", "kubeadm/jointoken", "registry", "upkeep", "verify/nodereport", "bundle/papers", "bundle/signing"},
 	"bundle/prefix":       {},
+	"bundle/dnf":          {"bundle/rpm", "bundle/rpm/rpmfile"},
 	"bundle/rpm":          {"bundle/rpm/filelist", "bundle/rpm/pgp", "bundle/rpm/rpmfile"},
 	"bundle/rpm/filelist": {},
 	"bundle/rpm/pgp":      {},

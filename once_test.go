@@ -47,7 +47,7 @@ func TestOnceFinds(t *testing.T) {
 		dir, home, source string
 	}{
 		{releaseNamed, "preflight", "internal/enterprise", `"el10"`},
-		{releaseNamed, "bundle/rpm", "internal/enterprise", `strings.TrimPrefix(t.OS, "el")`},
+		{releaseNamed, "bundle/dnf", "internal/enterprise", `strings.TrimPrefix(t.OS, "el")`},
 		{packageNamed, "bundle", "internal/nevra", `fmt.Sprintf("%s-%d:%s-%s.%s", a)`},
 		{packageNamed, "cluster/nodesteps", "bundle/rpm", `nevra.Parse(text)`},
 		{pluginNamed, "cluster/hostcheck", "cni", `c.Plugin == cni.Cilium`},
@@ -94,7 +94,7 @@ func packageNamed(dir string, n ast.Node) (again, ask string) {
 		return text, "write the name of a package by internal/nevra"
 	case text == "github.com/knqyf263/go-rpm-version":
 		return text, "compare versions by internal/nevra"
-	case of == "nevra" && strings.HasPrefix(name, "Parse") && dir != "bundle/rpm":
+	case of == "nevra" && strings.HasPrefix(name, "Parse") && dir != "bundle/rpm" && dir != "bundle/dnf":
 		return "nevra." + name, "this text was a value before: pass that on"
 	}
 	return "", ""

@@ -12,7 +12,7 @@ import (
 // as those of a cloud account.
 func TestProgramsStartInOnePlace(t *testing.T) {
 	out, err := exec.Command("grep", "-rnE", `\b(exec\.(Command|CommandContext|LookPath)|os\.StartProcess|syscall\.(Exec|ForkExec|StartProcess)|unix\.Exec)\(`, "--include=*.go",
-		"--exclude=*_test.go", "--exclude-dir=bundletest", "--exclude-dir=nvmltest", "--exclude-dir=apitest", "--exclude-dir=uitest", "--exclude-dir=sshtest",
+		"--exclude=*_test.go", "--exclude-dir=bundletest", "--exclude-dir=rpmtest", "--exclude-dir=nvmltest", "--exclude-dir=apitest", "--exclude-dir=uitest", "--exclude-dir=sshtest",
 		"--exclude-dir=licenses", "--exclude-dir=host", "--exclude-dir=loginfile",
 		"bundle", "registry", "preflight", "kubeadm", "cni", "gpu", "manifests", "verify", "upkeep", "cluster", "internal", "cmd").Output()
 	var exit *exec.ExitError

@@ -17,7 +17,7 @@ var (
 // TestQuotedFindings: the findings that the pages of preflight checks quote are in the code.
 func TestQuotedFindings(t *testing.T) {
 	var code strings.Builder
-	for _, dir := range []string{"../preflight", "../cluster/hostcheck", "../gpu", "../bundle/rpm"} {
+	for _, dir := range []string{"../preflight", "../cluster/hostcheck", "../gpu", "../bundle/dnf", "../bundle/rpm"} {
 		err := filepath.WalkDir(dir, func(file string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 				return err

@@ -20,6 +20,6 @@ func colorOf(arch string) int {
 	return everyColor
 }
 
-// sameColor reports whether packages of one name and these architectures replace each
+// SameColor reports whether packages of one name and these architectures replace each
 // other: lib.x86_64 is installed next to lib.i686.
-func sameColor(a, b string) bool { return colorOf(a)&colorOf(b) != 0 }
+func SameColor(a, b string) bool { return colorOf(a)&colorOf(b) != 0 }

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 )
 
 // TestBuildPackageFromFiles: a package contains a file from the disk, and the error
@@ -19,7 +21,7 @@ func TestBuildPackageFromFiles(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "build package agent: add /usr/bin/agent: open "+s.Files[0].Source) {
 		t.Errorf("got %v", err)
 	}
-	write(t, s.Files[0].Source, []byte("#!/bin/sh\n"))
+	rpmtest.Write(t, s.Files[0].Source, []byte("#!/bin/sh\n"))
 	var fromFile, fromMemory bytes.Buffer
 	if err := BuildPackage(&fromFile, s, aKey()); err != nil {
 		t.Fatal(err)

@@ -305,7 +305,7 @@ func (p *problem) impossible(e *entry) (string, error) {
 		if have == e.NEVRA {
 			return have.People() + " is already installed", nil
 		}
-		if !e.parallel() && sameColor(have.Arch, e.Arch) {
+		if !e.parallel() && SameColor(have.Arch, e.Arch) {
 			return have.People() + " is installed and would be replaced", nil
 		}
 	}

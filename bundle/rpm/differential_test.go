@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/rpmpack"
 
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 	"airgap.dev/airgap/internal/nevra"
 )
 
@@ -83,7 +84,7 @@ func (r *dnfSolver) solve(t *testing.T, install ...string) answer {
 // airgap's must not be larger.
 func TestDnfDifferential(t *testing.T) {
 	from, repositories := centOS(t)
-	need(t, "rpm", "dnf")
+	rpmtest.Need(t, "rpm", "dnf")
 	streams := []string{"nginx:1.24", "nodejs:20", "php:8.2", "postgresql:16"}
 	servers := []struct {
 		seeds   int // packages that are installed first, with their requirements
@@ -138,7 +139,7 @@ func newComparison(t *testing.T, u *universe, random *rand.Rand, metadata string
 	root := t.TempDir()
 	for _, s := range streams {
 		module, stream, _ := strings.Cut(s, ":")
-		write(t, filepath.Join(root, "etc/dnf/modules.d", module+".module"), fmt.Appendf(nil, "[%s]\nname=%[1]s\nstream=%s\nprofiles=\nstate=enabled\n", module, stream))
+		rpmtest.Write(t, filepath.Join(root, "etc/dnf/modules.d", module+".module"), fmt.Appendf(nil, "[%s]\nname=%[1]s\nstream=%s\nprofiles=\nstate=enabled\n", module, stream))
 	}
 	chosen := map[nevra.NEVRA]*entry{}
 	for range seeds {
@@ -268,17 +269,17 @@ func writeDatabase(t *testing.T, root string, packages map[*entry][]string) {
 	t.Helper()
 	dir := t.TempDir()
 	args := []string{"HOME=" + rpmHome, "rpm", "--root", root}
-	output(t, "env", append(args, "--initdb")...)
+	rpmtest.Output(t, "env", append(args, "--initdb")...)
 	if len(packages) == 0 {
 		return
 	}
 	install := append(args, "-i", "--justdb", "--nodeps", "--noscripts", "--notriggers", "--nosignature", "--nodigest", "--ignorearch", "--ignoreos", "--replacefiles", "--replacepkgs")
 	for e, files := range packages {
 		path := filepath.Join(dir, e.FileName())
-		write(t, path, e.stub(t, files))
+		rpmtest.Write(t, path, e.stub(t, files))
 		install = append(install, path)
 	}
-	output(t, "env", install...)
+	rpmtest.Output(t, "env", install...)
 }
 
 // fileLists returns the names of all files of the packages. AppStream's file lists

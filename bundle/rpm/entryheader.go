@@ -8,9 +8,6 @@ import (
 	"airgap.dev/airgap/bundle/rpm/rpmfile"
 )
 
-// maxHeaders bounds the bytes that readEntryHeader reads of one package: its headers, without the payload.
-const maxHeaders = 64 << 20
-
 // readEntryHeader reads the header of a package from its repository. It does not verify it: the caller only compares
 // files, and airgap verifies each package before it writes the bundle.
 func readEntryHeader(ctx context.Context, e *entry) (*rpmfile.Header, error) {
@@ -19,7 +16,7 @@ func readEntryHeader(ctx context.Context, e *entry) (*rpmfile.Header, error) {
 		return nil, err
 	}
 	defer func() { _ = body.Close() }()
-	_, h, err := rpmfile.Read(io.LimitReader(body, maxHeaders))
+	_, h, err := rpmfile.Read(io.LimitReader(body, rpmfile.MaxHeaders))
 	if err != nil {
 		return nil, fmt.Errorf("read the header of %s: %w", e, err)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"airgap.dev/airgap/bundle/rpm/rpmfile"
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 	"airgap.dev/airgap/internal/advice"
 )
 
@@ -25,7 +26,6 @@ func withFile(name, path, content string, mode os.FileMode) Spec {
 // TestFileConflicts: rpm of a server refuses a package whose file differs from a file of an installed package. The
 // plan finds it; it leaves unknown files to the test on the server.
 func TestFileConflicts(t *testing.T) {
-	need(t, "createrepo_c")
 	const tool = "/usr/bin/tool"
 	agent, others := withFile("agent", tool, "agent's", 0o755), withFile("other", tool, "other's", 0o755)
 	const build, differ = "agent-1.0-1.x86_64", "both have " + tool + " with different contents: rpm refuses"
@@ -105,7 +105,6 @@ func TestFileConflictsOfLists(t *testing.T) {
 
 // TestFileConflictsOfHosts: two packages for different servers do not meet.
 func TestFileConflictsOfHosts(t *testing.T) {
-	need(t, "createrepo_c")
 	from, repository := vendor(t, withFile("a", "/usr/bin/x", "a", 0o755), withFile("b", "/usr/bin/x", "b", 0o755))
 	req := Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{repository}, Only: map[string]Extra{"w1": {By: "x", Install: []string{"a"}}, "w2": {By: "x", Install: []string{"b"}}}}
 	for _, host := range []string{"w1", "w2"} {
@@ -133,9 +132,9 @@ func TestNothingToInstall(t *testing.T) {
 
 // TestAttributes reads the same attributes of files as rpm.
 func TestAttributes(t *testing.T) {
-	need(t, "rpm")
+	rpmtest.Need(t, "rpm")
 	path := filepath.Join(t.TempDir(), "agent.rpm")
-	writePackage(t, path, fullSpec())
+	rpmtest.Write(t, path, packed(t, fullSpec()))
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -150,7 +149,7 @@ func TestAttributes(t *testing.T) {
 		a := got[file]
 		lines += fmt.Sprintf("%s %o %d %s %s:%s %d %d\n", file, a.Mode, a.Size, a.Digest, a.User, a.Group, a.Flags, a.Color)
 	}
-	want := output(t, "rpm", "-qp", "--nosignature", "--qf", `[%{FILENAMES} %{FILEMODES:octal} %{FILESIZES} %{FILEDIGESTS} %{FILEUSERNAME}:%{FILEGROUPNAME} %{FILEFLAGS} %{FILECOLORS}\n]`, path)
+	want := rpmtest.Output(t, "rpm", "-qp", "--nosignature", "--qf", `[%{FILENAMES} %{FILEMODES:octal} %{FILESIZES} %{FILEDIGESTS} %{FILEUSERNAME}:%{FILEGROUPNAME} %{FILEFLAGS} %{FILECOLORS}\n]`, path)
 	want = strings.ReplaceAll(want, "(none)", "0")
 	sorted := strings.Split(strings.TrimSpace(want), "\n")
 	slices.Sort(sorted)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle/rpm/pgp"
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 )
 
 func TestLoadOrCreateKey(t *testing.T) {
@@ -41,7 +42,7 @@ func TestLoadOrCreateKey(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, PrivateKeyFile), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	write(t, filepath.Join(dir, PrivateKeyFile), public)
+	rpmtest.Write(t, filepath.Join(dir, PrivateKeyFile), public)
 	if _, err := LoadOrCreateKey(dir); err == nil {
 		t.Error("a public key is accepted as the private key")
 	}
@@ -74,17 +75,17 @@ func TestSign(t *testing.T) {
 
 // TestRPMAcceptsKeyAndPackage: rpm accepts the key and a package that airgap built.
 func TestRPMAcceptsKeyAndPackage(t *testing.T) {
-	need(t, "rpm", "rpmkeys")
+	rpmtest.Need(t, "rpm", "rpmkeys")
 	dir := t.TempDir()
 	path := filepath.Join(dir, "agent.rpm")
-	writePackage(t, path, fullSpec())
-	write(t, filepath.Join(dir, "key.asc"), publicKey(t, aKey()))
+	rpmtest.Write(t, path, packed(t, fullSpec()))
+	rpmtest.Write(t, filepath.Join(dir, "key.asc"), publicKey(t, aKey()))
 	db := []string{"--dbpath", filepath.Join(dir, "db")}
-	output(t, "rpmkeys", append(db, "--import", filepath.Join(dir, "key.asc"))...)
-	if got := output(t, "rpmkeys", append(db, "-K", path)...); !strings.Contains(got, "digests signatures OK") {
+	rpmtest.Output(t, "rpmkeys", append(db, "--import", filepath.Join(dir, "key.asc"))...)
+	if got := rpmtest.Output(t, "rpmkeys", append(db, "-K", path)...); !strings.Contains(got, "digests signatures OK") {
 		t.Errorf("rpm reports %q", got)
 	}
-	list := output(t, "rpm", "-qp", "--nosignature", "--qf", `[%{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILEFLAGS:fflags} %{FILENAMES}\n]`, path)
+	list := rpmtest.Output(t, "rpm", "-qp", "--nosignature", "--qf", `[%{FILEMODES:perms} %{FILEUSERNAME} %{FILEGROUPNAME} %{FILEFLAGS:fflags} %{FILENAMES}\n]`, path)
 	for _, want := range []string{
 		"-rwxr-xr-x root root  /usr/bin/agent", "-rw-r----- root agent cn /etc/agent.conf", "drwxr-x--- agent agent  /var/lib/agent",
 	} {
@@ -92,7 +93,7 @@ func TestRPMAcceptsKeyAndPackage(t *testing.T) {
 			t.Errorf("the package does not contain %q:\n%s", want, list)
 		}
 	}
-	scripts := output(t, "rpm", "-qp", "--nosignature", "--scripts", path)
+	scripts := rpmtest.Output(t, "rpm", "-qp", "--nosignature", "--scripts", path)
 	for _, want := range []string{"useradd", "daemon-reload", "systemctl stop", "true # removed"} {
 		if !strings.Contains(scripts, want) {
 			t.Errorf("the package has no script with %q:\n%s", want, scripts)

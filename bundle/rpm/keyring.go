@@ -56,6 +56,15 @@ func (k Keyring) none(why string) error {
 	return errors.New("read public keys: " + why)
 }
 
+// DatabaseNames returns the names of the keys in the rpm database: gpg-pubkey-ID-TIME.
+func (k Keyring) DatabaseNames() []string {
+	var names []string
+	for _, e := range k.entities {
+		names = append(names, fmt.Sprintf("gpg-pubkey-%08x-%08x", uint32(e.PrimaryKey.KeyId), e.PrimaryKey.CreationTime.Unix()))
+	}
+	return names
+}
+
 // forServers leaves out the keys that rpm of a server refuses: dnf fails there if it has to import one.
 func (k Keyring) forServers(servers targets) (Keyring, error) {
 	all := k.entities

@@ -34,17 +34,3 @@ func TestMultilib(t *testing.T) {
 		t.Run(c.name, c.test)
 	}
 }
-
-// TestIfAbsentMultilib: a 32-bit build on the host does not replace the 64-bit package of the lock.
-func TestIfAbsentMultilib(t *testing.T) {
-	have := map[string]bool{"lib-0:1-1.i686": true, "tool-0:1-1.noarch": true}
-	for full, want := range map[string]bool{"lib-0:2-1.x86_64": false, "lib-0:2-1.i686": true, "lib-0:2-1.noarch": true, "tool-0:2-1.x86_64": true, "other-0:1-1.x86_64": false} {
-		n, err := nevra.Parse(full)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if anyBuild(have, n) != want {
-			t.Errorf("a build of %s is installed: %v, want %v", full, !want, want)
-		}
-	}
-}

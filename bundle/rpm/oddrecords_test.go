@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // TestOddRecords: a record that cannot be used leaves out its package. The others are planned, and the plan fails only
@@ -168,4 +170,13 @@ func TestOddFileLists(t *testing.T) {
 			unpacked(t, files, "filelists")
 		})
 	}
+}
+
+func named(t *testing.T, s string) nevra.NEVRA {
+	t.Helper()
+	n, err := nevra.Parse(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

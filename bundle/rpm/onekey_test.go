@@ -10,6 +10,8 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 )
 
 func TestOneKey(t *testing.T) {
@@ -75,16 +77,16 @@ func binaryKey(t *testing.T) []byte {
 // TestRPMImportsAllKeys shows the reason for OneKey with rpm: a separate database lists
 // each key of a file, as INSTALL.txt says.
 func TestRPMImportsAllKeys(t *testing.T) {
-	need(t, "rpm")
+	rpmtest.Need(t, "rpm")
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
 		data []byte
 		keys int
 	}{"one": {publicKey(t, aKey()), 1}, "two": {append(publicKey(t, aKey()), publicKey(t, anotherKey())...), 2}} {
 		file, db := filepath.Join(dir, name+".asc"), "--dbpath="+filepath.Join(dir, name)
-		write(t, file, c.data)
-		output(t, "rpm", db, "--import", file)
-		lines := strings.Fields(output(t, "rpm", db, "-q", "gpg-pubkey"))
+		rpmtest.Write(t, file, c.data)
+		rpmtest.Output(t, "rpm", db, "--import", file)
+		lines := strings.Fields(rpmtest.Output(t, "rpm", db, "-q", "gpg-pubkey"))
 		if len(lines) != c.keys {
 			t.Errorf("%s: rpm has %q", name, lines)
 		}

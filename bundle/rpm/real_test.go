@@ -2,73 +2,23 @@ package rpm
 
 import (
 	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
-	"airgap.dev/airgap/internal/nevra"
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 )
 
-// centOS returns the metadata of CentOS Stream 9 in the directory AIRGAP_REPODATA.
-// baseos/ is older than appstream/, as on a server with frozen packages.
-func centOS(t testing.TB) (directory, []Repository) {
+// centOS returns the metadata of CentOS Stream 9. The packages are not signed with this key.
+func centOS(t testing.TB) (rpmtest.Directory, []Repository) {
 	t.Helper()
-	dir := os.Getenv("AIRGAP_REPODATA")
-	if dir == "" {
-		t.Skip("AIRGAP_REPODATA is not set")
-	}
-	key := filepath.Join(t.TempDir(), "key.asc")
-	write(t, key, publicKey(t, aKey()))
+	from, key := rpmtest.CentOS(t), filepath.Join(t.TempDir(), "key.asc")
+	rpmtest.Write(t, key, publicKey(t, aKey()))
 	var all []Repository
 	for _, name := range []string{"baseos", "appstream"} {
-		all = append(all, Repository{Name: name, BaseURL: "https://upstream/" + name, GPGKeys: []string{key}})
+		all = append(all, Repository{Name: name, BaseURL: rpmtest.Upstream + name, GPGKeys: []string{key}})
 	}
-	return directory(dir), all
-}
-
-// TestDNFAgrees plans for an empty system and checks with dnf's solver that the
-// closure is complete and has no conflict.
-func TestDNFAgrees(t *testing.T) {
-	from, repositories := centOS(t)
-	h := aHost(t)
-	for _, install := range []string{"bash", "firewalld NetworkManager", "ethtool nftables socat"} {
-		t.Run(install, func(t *testing.T) {
-			c, err := Plan(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: repositories, Install: strings.Fields(install), Hosts: []Installed{{Host: "an empty root"}}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var lock []nevra.NEVRA
-			for _, p := range c.Packages {
-				lock = append(lock, p.NEVRA)
-			}
-			if differences := compare(solved(t, h.root, string(from), lock), lock, nil); len(differences) > 0 {
-				t.Errorf("of %d packages, dnf\n%s", len(lock), strings.Join(differences, "\n"))
-			}
-		})
-	}
-}
-
-// solved returns the record of dnf's solver for the packages.
-func solved(t *testing.T, root, metadata string, lock []nevra.NEVRA) []string {
-	t.Helper()
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "dnf.conf"), []byte("[main]\nplugins=0\ninstall_weak_deps=0\n"))
-	args := []string{"-C", dir, "dnf", "--config", filepath.Join(dir, "dnf.conf"), "--installroot=" + root, "--releasever=9", "--forcearch=x86_64",
-		"--setopt=reposdir=" + dir, "--setopt=cachedir=" + dir, "--setopt=module_platform_id=platform:el9",
-		"--repofrompath=baseos," + metadata + "/baseos", "--repofrompath=appstream," + metadata + "/appstream", "--assumeno", "--debugsolver", "install"}
-	if os.Getuid() != 0 {
-		args = append([]string{"unshare", "--map-root-user", "env"}, args...)
-	}
-	out, _ := exec.Command("env", append(args, names(lock)...)...).CombinedOutput()
-	record, err := os.ReadFile(filepath.Join(dir, "debugdata/rpms/solver.result"))
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	text := strings.NewReplacer("@baseos", "@"+repositoryID, "@appstream", "@"+repositoryID).Replace(strings.TrimSpace(string(record)))
-	return strings.Split(text, "\n")
+	return from, all
 }
 
 // TestFrozenOS requests packages that do not fit the older BaseOS. Plan chooses an

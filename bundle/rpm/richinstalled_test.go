@@ -1,8 +1,6 @@
 package rpm
 
-import (
-	"testing"
-)
+import "testing"
 
 // TestRichRelationsOfInstalled: rpm checks the rich conflicts and requirements of installed packages on
 // the server, so Plan does.

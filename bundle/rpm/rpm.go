@@ -1,13 +1,12 @@
-// Package rpm plans the RPMs that a server needs, writes the dnf repository of
-// the bundle, and runs the dnf transaction that installs exactly these RPMs.
+// Package rpm plans the RPMs that a server needs, and writes the dnf repository of
+// the bundle.
 //
 // On the connected side Plan reads upstream repositories, verifies their
 // metadata with the configured keys, and resolves the requirements. The
-// Closure then writes a filtered repository, signed with airgap's own Key. On
-// the server a Transaction asks dnf for its transaction, refuses any
-// difference from the lock, and runs it.
+// Closure then writes a filtered repository, signed with airgap's own Key. Package
+// dnf installs exactly these RPMs on the server.
 //
-// The package never replaces, downgrades or removes an installed package, and
+// A plan never replaces, downgrades or removes an installed package. The package
 // never returns a package before it has verified the vendor's signature.
 package rpm
 

@@ -9,18 +9,18 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 	"airgap.dev/airgap/internal/nevra"
 )
 
 // built is the build time in these tests.
-var built = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+var built = rpmtest.Built()
 
 // aKey is one key for all tests, because generating RSA-4096 takes seconds.
 var aKey = sync.OnceValue(func() *Key {
@@ -50,15 +50,41 @@ func (w web) Open(_ context.Context, url string, offset int64) (io.ReadCloser, i
 	return io.NopCloser(bytes.NewReader(data[offset:])), int64(len(data)), nil
 }
 
-// directory serves a local directory as upstream.
-type directory string
-
-func (d directory) Open(_ context.Context, url string, _ int64) (io.ReadCloser, int64, error) {
-	f, err := os.Open(filepath.Join(string(d), strings.TrimPrefix(url, "https://upstream/")))
-	if err != nil {
-		return nil, 0, err
+// vendor builds signed packages and indexes them with createrepo_c.
+func vendor(t *testing.T, specs ...Spec) (rpmtest.Directory, Repository) {
+	t.Helper()
+	packages := map[string][]byte{}
+	for _, s := range specs {
+		packages[s.Name+"-"+s.Version+"-"+s.Release+".rpm"] = packed(t, s)
 	}
-	return f, -1, nil
+	base := rpmtest.Upstream + "vendor"
+	return rpmtest.Vendor(t, publicKey(t, aKey()), packages), Repository{Name: "vendor", BaseURL: base, GPGKeys: []string{base + "/key.asc"}}
+}
+
+// spec is a package with one file, /opt/NAME.
+func spec(name string, requires ...string) Spec {
+	return Spec{
+		Name: name, Version: "1.0", Release: "1", Arch: "x86_64", Summary: name, License: "Apache-2.0", Requires: requires, Time: built,
+		Files: []File{{Path: "/opt/" + name, Data: []byte(name), Mode: 0o644}},
+	}
+}
+
+func packed(t testing.TB, s Spec) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := BuildPackage(&b, s, aKey()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func publicKey(t testing.TB, key *Key) []byte {
+	t.Helper()
+	public, err := key.Public()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return public
 }
 
 // pkg is one package of a test repository: NAME-VERSION-RELEASE.ARCH and its

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 	"airgap.dev/airgap/internal/nevra"
 )
 
@@ -262,7 +263,7 @@ func (w *world) request() []string {
 }
 
 // write writes the repositories to a directory, and the installed packages and enabled streams to root.
-func (w *world) write(t *testing.T, root string) (directory, []Repository) {
+func (w *world) write(t *testing.T, root string) (rpmtest.Directory, []Repository) {
 	t.Helper()
 	up, dir := web{}, t.TempDir()
 	all := []Repository{
@@ -270,7 +271,7 @@ func (w *world) write(t *testing.T, root string) (directory, []Repository) {
 		up.publish(t, "https://upstream/two", aKey(), w.repositories["two"]...),
 	}
 	for url, data := range up {
-		write(t, filepath.Join(dir, strings.TrimPrefix(url, "https://upstream/")), data)
+		rpmtest.Write(t, filepath.Join(dir, strings.TrimPrefix(url, "https://upstream/")), data)
 	}
 	database := map[*entry][]string{}
 	for _, p := range w.installed {
@@ -280,10 +281,10 @@ func (w *world) write(t *testing.T, root string) (directory, []Repository) {
 	writeDatabase(t, root, database)
 	for module, stream := range w.streams {
 		state := map[bool]string{true: "disabled", false: "enabled"}[stream == ""]
-		write(t, filepath.Join(root, "etc/dnf/modules.d", module+".module"), fmt.Appendf(nil,
+		rpmtest.Write(t, filepath.Join(root, "etc/dnf/modules.d", module+".module"), fmt.Appendf(nil,
 			"[%s]\nname=%[1]s\nstream=%s\nprofiles=\nstate=%s\n", module, stream, state))
 	}
-	return directory(dir), all
+	return rpmtest.Directory(dir), all
 }
 
 func (w *world) String() string {

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 )
 
 // TestWorldsAsDNF: airgap and dnf choose the same packages in small random worlds, with module builds,
@@ -13,7 +15,7 @@ import (
 // differ, because dnf's solver goes back further after a contradiction: each accepts the other's choice.
 // AIRGAP_WORLDS=FIRST-LAST selects the worlds.
 func TestWorldsAsDNF(t *testing.T) {
-	need(t, "rpm", "dnf")
+	rpmtest.Need(t, "rpm", "dnf")
 	first, last := uint64(1), uint64(24)
 	if a, b, is := strings.Cut(os.Getenv("AIRGAP_WORLDS"), "-"); is {
 		first, _ = strconv.ParseUint(a, 10, 32)

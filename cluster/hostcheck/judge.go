@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/bundle/dnf"
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
@@ -76,7 +76,7 @@ func AtRest(ctx context.Context, s *site.Site, p ui.Progress) error {
 	left := func(what string) func() {
 		return func() { p.Say("waiting for %s, which an interrupted run left running", what) }
 	}
-	if err := (rpm.Transaction{StateDir: site.DnfDir}).Await(ctx, left("dnf")); err != nil {
+	if err := (dnf.Transaction{StateDir: site.DnfDir}).Await(ctx, left("dnf")); err != nil {
 		return err
 	}
 	return node.Await(ctx, s.Machine.Machine, left("kubeadm"))

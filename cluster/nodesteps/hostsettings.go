@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/bundle/dnf"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
@@ -79,17 +80,17 @@ func waiting(s *site.Site) []settings.UnitPaths {
 // replace. Which they are is asked when its turn has come, for packages may have
 // brought some of them.
 func versionLockStep(s *site.Site) step.Step {
-	return later(rpm.VersionLockStep(rpm.VersionLock{UndoFile: site.VersionlockUndo}), func() (step.Step, error) {
+	return later(dnf.VersionLockStep(dnf.VersionLock{UndoFile: site.VersionlockUndo}), func() (step.Step, error) {
 		l, err := VersionLock(s)
-		return rpm.VersionLockStep(l), err
+		return dnf.VersionLockStep(l), err
 	})
 }
 
 // VersionLock has the packages of Kubernetes and of the runtime, and on a node with cards
 // the driver's and the kernel's: another one of either would leave the cards without the
 // other. A site that sees to the driver sees to its updates, which a lock would stop.
-func VersionLock(s *site.Site) (rpm.VersionLock, error) {
-	l := rpm.VersionLock{UndoFile: site.VersionlockUndo}
+func VersionLock(s *site.Site) (dnf.VersionLock, error) {
+	l := dnf.VersionLock{UndoFile: site.VersionlockUndo}
 	cards := s.Node.Has(config.GPU) && s.Config.GPU.Source != gpu.Site
 	names := []string{"kubelet", "kubeadm", "kubectl", "kubernetes-cni", "cri-tools"}
 	if runtime := s.Config.Runtime.Package(); runtime != "" {

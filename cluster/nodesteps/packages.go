@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/dnf"
 	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/host"
@@ -23,7 +24,7 @@ import (
 
 // transaction is dnf's job on this host: exactly the packages of the lock,
 // from baseURL/rpm/OS.
-func transaction(ctx context.Context, s *site.Site, from Source, stateDir, baseURL, caFile string) (rpm.Transaction, error) {
+func transaction(ctx context.Context, s *site.Site, from Source, stateDir, baseURL, caFile string) (dnf.Transaction, error) {
 	t, err := Locked(s, stateDir)
 	if err != nil {
 		return t, err
@@ -40,13 +41,13 @@ func transaction(ctx context.Context, s *site.Site, from Source, stateDir, baseU
 // missing packages, without a registry. On a surveyed server it has the packages
 // found for it. On another server it has all packages except those for other hosts' GPUs, and except
 // packages that are installed in another build and were not requested by name.
-func Locked(s *site.Site, stateDir string) (rpm.Transaction, error) {
-	t := rpm.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.Index.Lock.OS, IfAbsent: map[nevra.NEVRA]bool{}}
+func Locked(s *site.Site, stateDir string) (dnf.Transaction, error) {
+	t := dnf.Transaction{Host: host.Local{}, StateDir: stateDir, OS: s.Index.Lock.OS, IfAbsent: map[nevra.NEVRA]bool{}}
 	packages, surveyed, err := Packages(s)
 	if err != nil {
 		return t, err
 	}
-	if t.Own, err = rpm.Provided(site.DnfDir); err != nil {
+	if t.Own, err = dnf.Provided(site.DnfDir); err != nil {
 		return t, err
 	}
 	for _, p := range packages {
@@ -76,7 +77,7 @@ func PackagesOf(s *site.Site, from Source, addr string, wanted func(nevra.NEVRA)
 	others := func(p nevra.NEVRA) bool { return wanted != nil && !wanted(p) }
 	t, err := Locked(s, site.DnfDir)
 	t.Log, t.Packages = site.DnfLog, slices.DeleteFunc(t.Packages, others)
-	made := rpm.PackagesStep(t)
+	made := dnf.PackagesStep(t)
 	made.Title = "Install the packages with dnf"
 	made.Run = func(ctx context.Context) error {
 		t, err := transaction(ctx, s, from, site.DnfDir, "https://"+addr, trust.PKI{Dir: site.PKIDir}.CAFile())

@@ -2,7 +2,7 @@ package nodesteps
 
 import (
 	"airgap.dev/airgap/bundle"
-	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/bundle/dnf"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
@@ -33,6 +33,6 @@ func Runtime(s *site.Site) (runtime.Options, error) {
 	m, err := s.Mirror()
 	return runtime.Options{
 		Runtime: s.Config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.Facts, NVIDIA: s.Node.Has(config.GPU),
-		Foreign: rpm.Transaction{Host: s.Machine.Host, StateDir: site.DnfDir}.Foreign,
+		Foreign: dnf.Transaction{Host: s.Machine.Host, StateDir: site.DnfDir}.Foreign,
 	}, err
 }

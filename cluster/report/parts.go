@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/bundle/dnf"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/version"
@@ -63,7 +63,7 @@ func (s Settings) parts(m kubeadm.Machine) []nodereport.Part {
 		}),
 		part("images", soon, brief, func(ctx context.Context, r *report) (err error) { r.Images, err = s.images(ctx, m); return err }),
 		{
-			Name: "packages", Every: rarely, Limit: patient, Files: []string{rpm.RecordFile(site.DnfDir), site.VersionlockUndo, rpm.VersionLockList},
+			Name: "packages", Every: rarely, Limit: patient, Files: []string{dnf.RecordFile(site.DnfDir), site.VersionlockUndo, dnf.VersionLockList},
 			Look: func(ctx context.Context, r *report) (err error) { r.Packages, err = s.packages(ctx, m); return err },
 		},
 		part("links", soon, brief, func(_ context.Context, r *report) (err error) { r.Links, err = nodereport.Links(); return err }),
@@ -213,7 +213,7 @@ func (s Settings) images(ctx context.Context, m kubeadm.Machine) (*nodereport.Im
 
 // packages leaves out of rpm's findings the modes that airgap itself has changed.
 func (s Settings) packages(ctx context.Context, m kubeadm.Machine) (*nodereport.Packages, error) {
-	changed, err := rpm.Transaction{Host: m.Host, StateDir: site.DnfDir}.Altered(ctx)
+	changed, err := dnf.Transaction{Host: m.Host, StateDir: site.DnfDir}.Altered(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -221,7 +221,7 @@ func (s Settings) packages(ctx context.Context, m kubeadm.Machine) (*nodereport.
 	if err != nil {
 		return nil, err
 	}
-	unlocked, err := rpm.VersionLock{UndoFile: site.VersionlockUndo, Packages: s.Locked}.Unlocked()
+	unlocked, err := dnf.VersionLock{UndoFile: site.VersionlockUndo, Packages: s.Locked}.Unlocked()
 	return &nodereport.Packages{Changed: exceptModes(changed, closed), Unlocked: unlocked}, err
 }
 

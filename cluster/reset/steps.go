@@ -1,7 +1,7 @@
 package reset
 
 import (
-	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/bundle/dnf"
 	"airgap.dev/airgap/cluster/nodesteps"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/gpu"
@@ -40,8 +40,8 @@ func Steps(wipe bool) []step.Step {
 		titled("Stop the registry", registry.ServiceStep(registry.Service{Host: host.Local{}, OptionsFile: site.RegistryOpts, UsersFile: site.UsersFile, Pushed: site.PushedDir})),
 		titled("Remove the signed index", site.FilesStep("index", "", site.IndexDir, nil)),
 		titled("Enable nouveau for the GPUs", gpu.NouveauStep(gpus)),
-		titled("Remove the packages that airgap installed", rpm.PackagesStep(rpm.Transaction{Host: host.Local{}, StateDir: site.DnfDir, Log: site.DnfLog})),
-		titled("Unlock the packages in dnf", rpm.VersionLockStep(rpm.VersionLock{UndoFile: site.VersionlockUndo})),
+		titled("Remove the packages that airgap installed", dnf.PackagesStep(dnf.Transaction{Host: host.Local{}, StateDir: site.DnfDir, Log: site.DnfLog})),
+		titled("Unlock the packages in dnf", dnf.VersionLockStep(dnf.VersionLock{UndoFile: site.VersionlockUndo})),
 		titled("Stop loading kernel modules at boot", settings.Modules(m.Machine, nil)),
 		titled("Restore kernel parameters", settings.Sysctls(m.Machine)),
 		titled("Restore the reserved ports and the neighbour table", settings.NetworkLimitsStep(m.Machine, settings.NetworkLimits{})),

@@ -13,6 +13,9 @@ import (
 	"airgap.dev/airgap/internal/nevra"
 )
 
+// MaxHeaders bounds the bytes that are read of one package for its headers, without the payload.
+const MaxHeaders = 64 << 20
+
 // An RPM file consists of a lead of 96 bytes, the signature header padded to
 // 8 bytes, the header, and the payload.
 const (

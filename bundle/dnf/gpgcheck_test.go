@@ -1,4 +1,4 @@
-package rpm
+package dnf
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ func TestGPGCheck(t *testing.T) {
 	from, repository := vendor(t, spec("agent"))
 	tr := transaction(t, h, from, repository, "agent")
 	trusted := len(tr.Keys)
-	vendors := publicKey(t, aKey())
+	vendors := publicKey(t)
 	maps.DeleteFunc(tr.Keys, func(_ string, key []byte) bool { return bytes.Equal(key, vendors) })
 	if len(tr.Keys) != trusted-1 {
 		t.Fatalf("the vendor's key is not one of the %d trusted ones", trusted)

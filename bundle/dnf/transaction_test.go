@@ -1,4 +1,4 @@
-package rpm
+package dnf
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
 	"airgap.dev/airgap/internal/step"
@@ -39,7 +41,7 @@ func (h rooted) Run(ctx context.Context, cmd host.Cmd) ([]byte, error) {
 
 func aHost(t *testing.T) rooted {
 	t.Helper()
-	need(t, "dnf", "rpm", "createrepo_c")
+	rpmtest.Need(t, "dnf", "rpm", "createrepo_c")
 	if os.Getuid() != 0 && exec.Command("unshare", "--map-root-user", "true").Run() != nil {
 		t.Skip("neither root nor user namespaces")
 	}
@@ -47,13 +49,13 @@ func aHost(t *testing.T) rooted {
 }
 
 // transaction plans the list and returns a transaction with its repository.
-func transaction(t *testing.T, h host.Host, from directory, repository Repository, install ...string) Transaction {
+func transaction(t *testing.T, h host.Host, from rpmtest.Directory, repository rpm.Repository, install ...string) Transaction {
 	t.Helper()
-	c, err := Plan(t.Context(), from, Request{OS: "el9", Arch: "x86_64", Repositories: []Repository{repository}, Install: install})
+	c, err := rpm.Plan(t.Context(), from, rpm.Request{OS: "el9", Arch: "x86_64", Repositories: []rpm.Repository{repository}, Install: install})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := writeRepository(t, c, from, anotherKey())
+	ours := writeRepository(t, c, from)
 	tr := Transaction{Host: h, StateDir: filepath.Join(t.TempDir(), "dnf"), OS: "el9", Root: rootOf(h), BaseURL: "file://" + ours, Keys: keyFiles(t, ours)}
 	for _, p := range c.Packages {
 		tr.Packages = append(tr.Packages, p.NEVRA)
@@ -187,7 +189,7 @@ func TestInterruptedTransaction(t *testing.T) {
 
 // TestUndoWaitsForDNF: Await waits for a dnf of an interrupted run.
 func TestUndoWaitsForDNF(t *testing.T) {
-	need(t, "flock")
+	rpmtest.Need(t, "flock")
 	tr := Transaction{Host: aHost(t), StateDir: t.TempDir()}
 	orphan := exec.Command("flock", tr.lockPath(), "sh", "-c", "sleep 0.5; touch "+filepath.Join(tr.StateDir, "done"))
 	if err := orphan.Start(); err != nil {
@@ -218,7 +220,7 @@ func TestCheckRefuses(t *testing.T) {
 	newer.Version = "2.0"
 	from, repository := vendor(t, spec("agent", "library >= 2.0"), newer)
 	old := t.TempDir()
-	writePackage(t, filepath.Join(old, "library.rpm"), spec("library"))
+	rpmtest.Write(t, filepath.Join(old, "library.rpm"), packed(t, spec("library")))
 	if _, err := h.Run(t.Context(), host.Cmd{Name: "rpm", Args: []string{"-i", "--nosignature", filepath.Join(old, "library.rpm")}}); err != nil {
 		t.Fatal(err)
 	}
@@ -233,7 +235,7 @@ func TestCheckRefuses(t *testing.T) {
 			tr.Packages = append(tr.Packages, named(t, "agent-0:1.0-1.x86_64"))
 		}, ""},
 		{"unknown package", func(tr *Transaction) { tr.Packages = []nevra.NEVRA{named(t, "nothing-0:1-1.x86_64")} }, "nothing-0:1-1.x86_64"},
-		{"foreign key", func(tr *Transaction) { tr.Keys = map[string][]byte{"k": publicKey(t, aKey())} }, "GPG"},
+		{"foreign key", func(tr *Transaction) { tr.Keys = map[string][]byte{"k": publicKey(t)} }, "GPG"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -305,27 +307,6 @@ func named(t *testing.T, s string) nevra.NEVRA {
 	return n
 }
 
-// TestIfAbsent: the host has an older build of a required package.
-func TestIfAbsent(t *testing.T) {
-	h := aHost(t)
-	from, repository := vendor(t, spec("agent", "library"), spec("library"))
-	tr := transaction(t, h, from, repository, "agent")
-	older := spec("library")
-	older.Version = "0.9"
-	path := filepath.Join(t.TempDir(), "library.rpm")
-	writePackage(t, path, older)
-	if _, err := h.Run(t.Context(), host.Cmd{Name: "rpm", Args: []string{"-i", "--nosignature", path}}); err != nil {
-		t.Fatal(err)
-	}
-	if missing, err := tr.Check(t.Context()); err == nil {
-		t.Errorf("the older build would be replaced to install %v", missing)
-	}
-	tr.IfAbsent = map[nevra.NEVRA]bool{named(t, "library-0:1.0-1.x86_64"): true}
-	if missing, err := tr.Check(t.Context()); err != nil || len(missing) != 1 || missing[0].Name != "agent" {
-		t.Errorf("missing are %v, %v; want only agent", missing, err)
-	}
-}
-
 // TestReplace: dnf replaces a package that airgap installed with a newer and an
 // older build, also after an interrupted transaction. It does not replace a package
 // that airgap did not install.
@@ -362,7 +343,7 @@ func TestReplace(t *testing.T) {
 		}
 	}
 	interrupted := build("3.0")
-	newer := filepath.Join(strings.TrimPrefix(interrupted.BaseURL, "file://"), PackagesDir, "agent-3.0-1.x86_64.rpm")
+	newer := filepath.Join(strings.TrimPrefix(interrupted.BaseURL, "file://"), rpm.PackagesDir, "agent-3.0-1.x86_64.rpm")
 	started := []nevra.NEVRA{named(t, "agent-0:3.0-1.x86_64")}
 	if err := errors.Join(interrupted.remember(started, map[string]bool{}), host.WriteJSON(interrupted.startedPath(), started)); err != nil {
 		t.Fatal(err)

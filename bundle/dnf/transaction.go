@@ -1,4 +1,9 @@
-package rpm
+// Package dnf installs the RPMs of a bundle on a server: a Transaction asks the server's dnf for its transaction,
+// refuses any difference from the lock, runs it, repairs it after an interruption, and undoes it. A VersionLock keeps
+// dnf from replacing the packages later.
+//
+// The package never replaces, downgrades or removes a package that airgap did not install.
+package dnf
 
 import (
 	"cmp"
@@ -11,6 +16,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/enterprise"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
@@ -65,7 +71,7 @@ func (t Transaction) Missing(ctx context.Context) ([]nevra.NEVRA, error) {
 // anyBuild reports whether the host has a build that p would replace.
 func anyBuild(have map[string]bool, p nevra.NEVRA) bool {
 	for one := range have {
-		if n, err := nevra.Parse(one); err == nil && n.Name == p.Name && sameColor(n.Arch, p.Arch) {
+		if n, err := nevra.Parse(one); err == nil && n.Name == p.Name && rpm.SameColor(n.Arch, p.Arch) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package rpm
+package dnf
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -16,22 +18,22 @@ import (
 func TestTrial(t *testing.T) {
 	const tool = "/opt/tool"
 	for name, c := range map[string]struct {
-		installed []Spec
+		installed []rpm.Spec
 		without   string // the key that the bundle lacks
 		want      string
 	}{
 		"nothing else":        {},
-		"the same file":       {installed: []Spec{withFile("own", tool, "tool", 0o755)}},
-		"another file":        {installed: []Spec{withFile("own", tool, "another", 0o755)}, want: "file /opt/tool from install of agent-1.0-1.x86_64 conflicts with file from package own-1.0-1.x86_64"},
+		"the same file":       {installed: []rpm.Spec{withFile("own", tool, "tool")}},
+		"another file":        {installed: []rpm.Spec{withFile("own", tool, "another")}, want: "file /opt/tool from install of agent-1.0-1.x86_64 conflicts with file from package own-1.0-1.x86_64"},
 		"a key is not there":  {without: "vendor-1.asc", want: "NOKEY"},
 		"a key is no key":     {without: "!vendor-1.asc", want: "import key vendor-1.asc into an empty database: rpm refuses it"},
-		"a missing dependent": {installed: []Spec{spec("own")}},
+		"a missing dependent": {installed: []rpm.Spec{spec("own")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := aHost(t)
-			from, repository := vendor(t, withFile("agent", tool, "tool", 0o755))
+			from, repository := vendor(t, withFile("agent", tool, "tool"))
 			tr := transaction(t, h, from, repository, "agent")
-			packages := strings.TrimPrefix(tr.BaseURL, "file://") + "/" + PackagesDir
+			packages := strings.TrimPrefix(tr.BaseURL, "file://") + "/" + rpm.PackagesDir
 			tr.Open = func(_ context.Context, fileName string) (io.ReadCloser, error) {
 				return os.Open(filepath.Join(packages, fileName))
 			}
@@ -42,7 +44,7 @@ func TestTrial(t *testing.T) {
 			}
 			for _, s := range c.installed {
 				path := filepath.Join(t.TempDir(), s.Name+".rpm")
-				writePackage(t, path, s)
+				rpmtest.Write(t, path, packed(t, s))
 				if _, err := h.Run(t.Context(), host.Cmd{Name: "rpm", Args: []string{"-i", "--nodeps", path}}); err != nil {
 					t.Fatal(err)
 				}

@@ -1,4 +1,4 @@
-package rpm
+package dnf
 
 import (
 	"os"
@@ -6,14 +6,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"airgap.dev/airgap/bundle/rpm"
+	"airgap.dev/airgap/bundle/rpm/rpmtest"
 )
 
 // TestAltered: rpm verifies the packages that dnf installed.
 func TestAltered(t *testing.T) {
 	h := aHost(t)
-	need(t, "ionice")
+	rpmtest.Need(t, "ionice")
 	agent := spec("agent", "library")
-	agent.Files = append(agent.Files, File{Path: "/etc/agent.conf", Data: []byte("a=1\n"), Mode: 0o644, Config: true})
+	agent.Files = append(agent.Files, rpm.File{Path: "/etc/agent.conf", Data: []byte("a=1\n"), Mode: 0o644, Config: true})
 	from, repository := vendor(t, agent, spec("library"))
 	tr := transaction(t, h, from, repository, "agent")
 	want := func(what string, lines ...string) {
@@ -28,10 +31,10 @@ func TestAltered(t *testing.T) {
 	}
 	want("after the installation")
 	at := func(name string) string { return filepath.Join(h.root, name) }
-	write(t, at("/etc/agent.conf"), []byte("a=2\n"))
+	rpmtest.Write(t, at("/etc/agent.conf"), []byte("a=2\n"))
 	want("with a changed configuration file")
-	write(t, at("/opt/agent"), []byte("other"))
-	if err := os.Chtimes(at("/opt/agent"), built, built); err != nil {
+	rpmtest.Write(t, at("/opt/agent"), []byte("other"))
+	if err := os.Chtimes(at("/opt/agent"), rpmtest.Built(), rpmtest.Built()); err != nil {
 		t.Fatal(err)
 	}
 	want("with a changed program", "..5......  /opt/agent")

@@ -1,4 +1,4 @@
-package rpm
+package dnf
 
 import (
 	"bytes"
@@ -80,7 +80,7 @@ func writeHeader(ctx context.Context, open opener, path string, p nevra.NEVRA) e
 	if err != nil {
 		return err
 	}
-	_, _, err = rpmfile.Read(io.TeeReader(io.LimitReader(from, maxHeaders), to))
+	_, _, err = rpmfile.Read(io.TeeReader(io.LimitReader(from, rpmfile.MaxHeaders), to))
 	return errors.Join(err, to.Close())
 }
 

@@ -1,4 +1,4 @@
-package rpm
+package dnf
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/bundle/rpm"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/nevra"
 )
@@ -185,12 +186,11 @@ func (t Transaction) remember(missing []nevra.NEVRA, before map[string]bool) err
 			done.Packages = append(done.Packages, p)
 		}
 	}
-	ring, err := ReadKeyring(slices.Collect(maps.Values(t.Keys))...)
+	ring, err := rpm.ReadKeyring(slices.Collect(maps.Values(t.Keys))...)
 	if err != nil {
 		return err
 	}
-	for _, e := range ring.entities {
-		key := fmt.Sprintf("gpg-pubkey-%08x-%08x", uint32(e.PrimaryKey.KeyId), e.PrimaryKey.CreationTime.Unix())
+	for _, key := range ring.DatabaseNames() {
 		if !before[installedKey(key)] && !slices.Contains(done.Keys, key) {
 			done.Keys = append(done.Keys, key)
 		}
