@@ -164,8 +164,7 @@ func others(packages map[string]int) map[string]int {
 	return rest
 }
 
-// tooLarge are packages above the limit. Their next change splits them: dnf's transactions leave bundle/rpm, and the
-// registries of the site leave registry.
+// tooLarge are packages above the limit. Their next change splits them: dnf's transactions leave bundle/rpm.
 func tooLarge(packages map[string]int) map[string]int {
-	return map[string]int{"bundle/rpm": packages["bundle/rpm"], "registry": packages["registry"]}
+	return map[string]int{"bundle/rpm": packages["bundle/rpm"]}
 }
