@@ -23,6 +23,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/existing"
 )
 
 // TestShapesOnSite writes a bundle of all accepted shapes, opens it, and lets
@@ -183,7 +184,7 @@ func pushEverything(t *testing.T, view *bundle.View) map[string]bool {
 		engine.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	to := registry.Existing{Address: server.Listener.Addr().String(), CA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))}
+	to := existing.Registry{Address: server.Listener.Addr().String(), CA: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))}
 	pushed, err := to.Push(context.Background(), view, nil, ui.Discard())
 	must(t, err)
 	for _, p := range pushed {

@@ -11,13 +11,11 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/opencontainers/go-digest"
+
+	"airgap.dev/airgap/registry/names"
 )
 
-// Canary is an image that exists only in airgap's registries, because its domain cannot exist
-// (RFC 2606). If a runtime can pull it, the runtime uses and trusts these registries.
-const Canary = "airgap.invalid/canary:1"
-
-// canary contains the blobs of the image, a few hundred bytes.
+// canary contains the blobs of names.Canary, a few hundred bytes.
 type canary struct {
 	manifest, config, layer []byte
 }
@@ -25,7 +23,7 @@ type canary struct {
 func newCanary() (canary, error) {
 	c, err := makeCanary()
 	if err != nil {
-		return c, fmt.Errorf("build image %s: %w", Canary, err)
+		return c, fmt.Errorf("build image %s: %w", names.Canary, err)
 	}
 	return c, nil
 }
@@ -81,7 +79,7 @@ func (c *catalog) addCanary() error {
 	if err != nil {
 		return err
 	}
-	name, tag, err := parseImageName(Canary)
+	name, tag, err := names.Parse(names.Canary)
 	if err != nil {
 		return err
 	}

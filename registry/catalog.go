@@ -9,6 +9,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/registry/names"
 )
 
 const blobDirectory = "oci/blobs/sha256/"
@@ -59,7 +60,7 @@ func (c *catalog) addBlobs(index *bundle.Index, fsys fs.FS) {
 }
 
 func (c *catalog) addImage(image bundle.Image) error {
-	name, tag, err := parseImageName(image.Name)
+	name, tag, err := names.Parse(image.Name)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/files"
 	"airgap.dev/airgap/registry/verified"
 )
 
@@ -34,7 +35,7 @@ func (c checked) Stat(ctx context.Context, path string) (storagedriver.FileInfo,
 	if err != nil || !is || info.IsDir() || ctx.Value(deletion{}) != nil {
 		return info, err
 	}
-	if err := c.blobs.Check(local(path), d); err != nil {
+	if err := c.blobs.Check(files.Local(path), d); err != nil {
 		return nil, unusableIsMissing(err, path)
 	}
 	return info, nil
@@ -45,7 +46,7 @@ func unusableIsMissing(err error, path string) error {
 	if verified.Unusable(err) {
 		return storagedriver.PathNotFoundError{Path: path, DriverName: driverName}
 	}
-	return notFound(err, path)
+	return files.NotFound(err, path)
 }
 
 func (c checked) Reader(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
@@ -53,7 +54,7 @@ func (c checked) Reader(ctx context.Context, path string, offset int64) (io.Read
 	if !is {
 		return c.StorageDriver.Reader(ctx, path, offset)
 	}
-	r, err := c.blobs.Open(local(path), d)
+	r, err := c.blobs.Open(files.Local(path), d)
 	if err != nil {
 		return nil, unusableIsMissing(err, path)
 	}
@@ -82,7 +83,7 @@ func (c checked) GetContent(ctx context.Context, path string) ([]byte, error) {
 func (c checked) Move(ctx context.Context, from, to string) error {
 	err := c.StorageDriver.Move(ctx, from, to)
 	if d, is := blobAt(to); is && err == nil {
-		err = c.blobs.Uploaded(local(to), d)
+		err = c.blobs.Uploaded(files.Local(to), d)
 	}
 	return err
 }
@@ -97,7 +98,7 @@ func blobAt(path string) (digest.Digest, bool) {
 // openPushed returns an opener for a blob of pushed images. Before HEAD, whole verifies it, so that no client skips the
 // push of a damaged blob.
 func (s storage) openPushed(d digest.Digest, whole bool) (opener, bool) {
-	name := local(dataPath(d))
+	name := files.Local(dataPath(d))
 	if whole && s.blobs.Check(name, d) != nil {
 		return nil, false
 	}
@@ -115,14 +116,14 @@ func (h *Handler) watchPushed(s storage, log *slog.Logger) {
 		if !errors.Is(err, verified.ErrDamaged) {
 			fault.Cause = err.Error()
 		}
-		h.damage.Note(fault, func() error { return host.IgnoreMissing(s.blobs.Check(local(dataPath(d)), d)) })
+		h.damage.Note(fault, func() error { return host.IgnoreMissing(s.blobs.Check(files.Local(dataPath(d)), d)) })
 	})
 }
 
 // holders returns the repositories with a link to the blob, at most three.
 func (s storage) holders(d digest.Digest) string {
 	var names []string
-	root := local(repositoriesPath)
+	root := files.Local(repositoriesPath)
 	_ = fs.WalkDir(s.files.FS(), root, func(dir string, e fs.DirEntry, err error) error {
 		if err != nil || !e.IsDir() || strings.HasPrefix(e.Name(), "_") || len(names) == 3 {
 			return fs.SkipDir // the list only helps to find the image

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/registry/names"
 )
 
 const dialTimeout = 10 * time.Second
@@ -82,7 +83,7 @@ func (c *Client) Health(ctx context.Context) (Health, error) {
 // Has reports whether the registry has the manifest or index digest ("sha256:…") in the repository
 // ("registry.k8s.io/pause").
 func (c *Client) Has(ctx context.Context, repository, digest string) (bool, error) {
-	path := v2Path{RepositoryName("", repository), "manifests", digest}.String()
+	path := v2Path{names.Repository("", repository), "manifests", digest}.String()
 	resp, err := c.do(ctx, http.MethodHead, path, strings.Join(manifestTypes(), ", "))
 	if err != nil {
 		return false, err

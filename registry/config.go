@@ -1,6 +1,10 @@
 package registry
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/registry/existing"
+)
 
 // DefaultPort is the registry's port if the configuration sets none.
 const DefaultPort = 5000
@@ -9,7 +13,7 @@ const DefaultPort = 5000
 type Config struct {
 	Port int `yaml:"port" json:"port,omitempty" jsonschema:"description=TCP port of the registry on the control-plane hosts,default=5000"`
 	// The registry on the control-plane hosts still runs: it serves packages and the files for joining hosts.
-	Existing *Existing `yaml:"existing" json:"existing,omitempty" jsonschema:"description=Registry of the site from which nodes pull images. airgap push fills it"`
+	Existing *existing.Registry `yaml:"existing" json:"existing,omitempty" jsonschema:"description=Registry of the site from which nodes pull images. airgap push fills it"`
 }
 
 // Default sets the defaults for missing fields.

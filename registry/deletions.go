@@ -9,6 +9,7 @@ import (
 	"github.com/distribution/distribution/v3"
 	"github.com/opencontainers/go-digest"
 
+	"airgap.dev/airgap/registry/files"
 	"airgap.dev/airgap/registry/ledger"
 )
 
@@ -72,9 +73,9 @@ func (s storage) removeTags(repository string, tags []string) error {
 	}
 	dir := path.Join(repositoryPath(repository), "_manifests/tags")
 	for _, tag := range tags {
-		if err := s.files.RemoveAll(local(path.Join(dir, tag))); err != nil {
+		if err := s.files.RemoveAll(files.Local(path.Join(dir, tag))); err != nil {
 			return err
 		}
 	}
-	return files{s.files}.sync(dir)
+	return files.SyncDir(s.files, dir)
 }

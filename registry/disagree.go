@@ -1,6 +1,9 @@
 package registry
 
-import "airgap.dev/airgap/bundle"
+import (
+	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/registry/names"
+)
 
 // Disagreement is a tag that two bundles use for different images. The registry serves the newer
 // bundle's image under the tag, and the other image only by its digest.
@@ -20,7 +23,7 @@ func Disagreements(bundles []*bundle.Bundle) []Disagreement {
 	var all []Disagreement
 	for _, b := range bundle.NewestFirst(bundles) {
 		for _, image := range b.Index().Lock.Images {
-			name, tag, err := parseImageName(image.Name)
+			name, tag, err := names.Parse(image.Name)
 			if err != nil || tag == "" {
 				continue
 			}

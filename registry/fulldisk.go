@@ -2,43 +2,22 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
-	"sync/atomic"
 
 	"github.com/google/uuid"
-	"golang.org/x/sys/unix"
+
+	"airgap.dev/airgap/registry/files"
 )
 
 // freeSpaceHint is the end of messages about a full disk.
 const freeSpaceHint = "on the registry's host, airgap registry garbage-collect and airgap registry prune free space"
 
-// diskFull reports whether a request has met a full disk. It is in the context of the request, because the engine
-// reports such an error like any other.
-type diskFull struct{ met atomic.Bool }
-
-type diskFullKey struct{}
-
-// noteFull returns err. If the disk or a quota is full, the answer to the request of ctx is 507.
-func noteFull(ctx context.Context, err error) error {
-	if !errors.Is(err, unix.ENOSPC) && !errors.Is(err, unix.EDQUOT) && !errors.Is(err, errReserve) {
-		return err
-	}
-	if full, is := ctx.Value(diskFullKey{}).(*diskFull); is {
-		full.met.Store(true)
-	}
-	return err
-}
-
-// errReserve is the error of an upload that would use the reserve.
-var errReserve = errors.New("the registry's disk is full")
-
-// checkFree returns errReserve if less than the reserve is free.
+// checkFree returns files.ErrFull if less than the reserve is free.
 func checkFree(free func() (int64, error)) error {
 	bytes, err := free()
 	if err == nil && bytes < reserve {
-		err = fmt.Errorf("%w: %d bytes are free on the registry's disk, and %d must stay free", errReserve, bytes, reserve)
+		err = fmt.Errorf("%w: %d bytes are free on the registry's disk, and %d must stay free", files.ErrFull, bytes, reserve)
 	}
 	return err
 }
@@ -58,7 +37,7 @@ func (p *pushes) full() string {
 type fullAnswer struct {
 	http.ResponseWriter
 
-	full     *diskFull
+	full     *files.Full
 	replaced bool
 }
 
@@ -66,7 +45,7 @@ func (a *fullAnswer) WriteHeader(status int) {
 	if a.replaced {
 		return
 	}
-	if status < http.StatusBadRequest || !a.full.met.Load() {
+	if status < http.StatusBadRequest || !a.full.Met() {
 		a.ResponseWriter.WriteHeader(status)
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/files"
 	"airgap.dev/airgap/registry/garbage"
 )
 
@@ -40,5 +41,5 @@ func CollectGarbage(ctx context.Context, pushed string, bundles []*bundle.Bundle
 			needed[d] = true
 		}
 	}
-	return garbage.Collect(ctx, own, local(engineRoot), needed, dryRun)
+	return garbage.Collect(ctx, own, files.Local(engineRoot), needed, dryRun)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/go-digest"
 
 	"airgap.dev/airgap/internal/reference"
+	"airgap.dev/airgap/registry/names"
 	"airgap.dev/airgap/registry/verified"
 )
 
@@ -43,7 +44,7 @@ func (i images) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	upstream := i.upstream(r)
-	path.name = RepositoryName(upstream, path.name)
+	path.name = names.Repository(upstream, path.name)
 	if _, err := reference.Named(path.name); err != nil {
 		writeError(w, http.StatusBadRequest, "NAME_INVALID", fmt.Sprintf("%q: %v", path.name, err))
 		return
@@ -158,7 +159,7 @@ func withPath(r *http.Request, path v2Path) *http.Request {
 	mapped := r.WithContext(r.Context())
 	query := r.URL.Query()
 	if from := query.Get("from"); from != "" {
-		query.Set("from", RepositoryName("", from))
+		query.Set("from", names.Repository("", from))
 	}
 	mapped.URL = &url.URL{Path: path.String(), RawQuery: query.Encode()}
 	return mapped

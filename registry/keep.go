@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/files"
 	"airgap.dev/airgap/registry/verified"
 )
 
@@ -57,7 +58,7 @@ func catalogOf(bundles []*bundle.Bundle) (*catalog, error) {
 
 // keepBlob writes a blob if it does not exist or is damaged, with the owner of the directory: the registry's user.
 func keepBlob(ctx context.Context, pushed *host.Owned, existing *verified.Blobs, d digest.Digest, open opener) error {
-	name := local(dataPath(d))
+	name := files.Local(dataPath(d))
 	err := existing.Check(name, d)
 	if err == nil || host.IgnoreMissing(err) != nil && !verified.Unusable(err) {
 		return err

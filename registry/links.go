@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/files"
 	"airgap.dev/airgap/registry/ledger"
 )
 
@@ -33,7 +34,7 @@ const maxLink = 1 << 10
 // file that the engine does not write.
 func scanLinks(s storage, damaged func(path string, err error)) (found ledger.Records, hidden []string, err error) {
 	found = ledger.Records{}
-	root, err := fs.Sub(s.files.FS(), local(engineRoot+"/repositories"))
+	root, err := fs.Sub(s.files.FS(), files.Local(engineRoot+"/repositories"))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +54,7 @@ func scanLinks(s storage, damaged func(path string, err error)) (found ledger.Re
 			hidden = append(hidden, at.Repository)
 			return nil
 		}
-		record, err := readLink(s.files, local(engineRoot+"/repositories/"+path))
+		record, err := readLink(s.files, files.Local(engineRoot+"/repositories/"+path))
 		if err != nil {
 			damaged(path, err)
 			return nil

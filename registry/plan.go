@@ -3,13 +3,9 @@ package registry
 import (
 	"context"
 	"crypto/ecdsa"
-	"errors"
 	"fmt"
-	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"airgap.dev/airgap/bundle"
@@ -48,32 +44,6 @@ func planCertificates(p trust.PKI, names []string) []string {
 	}
 	return append(changes, fmt.Sprintf("make the registry's certificate for %s: %s, %s",
 		strings.Join(trust.WithLocalhost(names), ", "), p.CertificateFile(), filepath.Base(p.KeyFile())))
-}
-
-func (m Mirror) plan() ([]string, error) {
-	want, err := m.files()
-	if errors.Is(err, fs.ErrNotExist) { // the CA certificate does not exist yet
-		return []string{"write " + m.Default() + " (new)"}, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	var changes []string
-	for _, file := range slices.Sorted(maps.Keys(want)) {
-		if have, err := os.ReadFile(file); err == nil && file != m.CAFile && !isManaged(have) {
-			changes = append(changes, fmt.Sprintf("keep the existing file as %s", backupName(file)))
-		}
-	}
-	written, err := host.PlanFiles(want, 0o644)
-	stale, unread := m.stale(want)
-	changes = append(changes, written...)
-	for _, file := range stale {
-		changes = append(changes, "remove "+file)
-	}
-	if _, err := os.Stat(m.Default()); m.CRIO && err == nil && len(changes) > 0 {
-		changes = append(changes, "restart crio.service") // the runtime's step restarts it, because it reads the files only at start
-	}
-	return changes, errors.Join(err, unread)
 }
 
 func (s Service) plan(ctx context.Context) ([]string, error) {

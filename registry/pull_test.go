@@ -19,6 +19,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/registry/names"
 )
 
 func (r *running) pull(t testing.TB, ref string) (v1.Image, error) {
@@ -46,7 +47,7 @@ func TestPull(t *testing.T) {
 		"registry.k8s.io/pause:3.10.2":                  pause.Held,
 		"registry.k8s.io/pause@" + indexDigest.String(): pause.Held,
 		"registry.k8s.io/pause@" + heldDigest.String():  pause.Held,
-		Canary: nil,
+		names.Canary: nil,
 	} {
 		image, err := r.pull(t, ref)
 		if err != nil {

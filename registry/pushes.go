@@ -15,12 +15,13 @@ import (
 	v1 "github.com/opencontainers/image-spec/specs-go/v1"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/files"
 	"airgap.dev/airgap/registry/ledger"
 )
 
 const (
 	// maxManifest is the engine's limit in bytes. The specification requires at least this size.
-	maxManifest = 4 << 20
+	maxManifest = files.MaxContent
 	// reserve is the space in bytes that pushes leave free on their disk for other data.
 	reserve = 1 << 30
 )
@@ -124,10 +125,10 @@ func (p *pushes) serve(w http.ResponseWriter, r *http.Request, path v2Path, user
 		}
 		return
 	}
-	full := new(diskFull)
-	r = r.WithContext(context.WithValue(r.Context(), diskFullKey{}, full))
+	ctx, full := files.WithFull(r.Context())
+	r = r.WithContext(ctx)
 	if r.Body != nil {
-		free := func() error { return noteFull(r.Context(), checkFree(p.free)) }
+		free := func() error { return files.NoteFull(r.Context(), checkFree(p.free)) }
 		r.Body = &upload{ReadCloser: r.Body, control: http.NewResponseController(w), check: free}
 	}
 	answer := &fullAnswer{ResponseWriter: w, full: full}

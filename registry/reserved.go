@@ -3,6 +3,8 @@ package registry
 import (
 	"fmt"
 	"strings"
+
+	"airgap.dev/airgap/registry/names"
 )
 
 // reserved are the repositories for images of bundles only. A pushed image in one of them would run in
@@ -22,7 +24,7 @@ func newReserved(c *catalog, imported []string) (reserved, error) {
 		r.add(name)
 	}
 	for _, image := range imported {
-		name, _, err := parseImageName(image)
+		name, _, err := names.Parse(image)
 		if err != nil {
 			return r, err
 		}
@@ -57,7 +59,7 @@ func (r reserved) why(repository string) string {
 }
 
 // hostLike reports whether clients interpret the first component of an image's name as a host: it has
-// a dot or a port, which RepositoryName writes as "_5000", or it is localhost.
+// a dot or a port, which package names writes as "_5000", or it is localhost.
 func hostLike(first string) bool {
 	name := strings.TrimRight(first, "0123456789")
 	port := name != first && strings.HasSuffix(name, "_")

@@ -106,34 +106,6 @@ func AuthorityStep(p trust.PKI, ca []byte, key func(context.Context) ([]byte, er
 	}
 }
 
-// MirrorStep points the runtime at the registries. Undo restores the earlier files.
-func MirrorStep(m Mirror) step.Step {
-	runtime := "containerd"
-	if m.CRIO {
-		runtime = "CRI-O"
-	}
-	return step.Step{
-		Name:  "mirror",
-		Title: "Point " + runtime + " at the registry",
-		Done:  func(context.Context) (bool, error) { return m.UpToDate() },
-		Plan:  func(context.Context) ([]string, error) { return m.plan() },
-		Run:   func(context.Context) error { return m.Write() },
-		Undo:  func(context.Context) error { return m.Remove() },
-	}
-}
-
-// RemoveMirrors is Undo of MirrorStep for each of the mirrors.
-func RemoveMirrors(all ...Mirror) step.Step {
-	return step.Step{Name: "mirror", Undo: func(context.Context) error {
-		for _, m := range all {
-			if err := m.Remove(); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}
-}
-
 // Service is the registry's systemd unit on a host.
 type Service struct {
 	Host        host.Host

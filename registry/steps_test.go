@@ -18,6 +18,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/registry/mirror"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -72,13 +73,13 @@ func TestSteps(t *testing.T) {
 		}()
 	}}
 	addr := listener.Addr().String()
-	mirror, err := OwnMirror(false, filepath.Join(root, "certs.d"), []string{addr}, nil, pki.CAFile())
+	containerd, err := mirror.Own(false, filepath.Join(root, "certs.d"), []string{addr}, nil, pki.CAFile())
 	must(t, err)
 	steps := []step.Step{
 		StoreStep(store, bundle.NewView(stick), []*ecdsa.PublicKey{&f.Key.PublicKey}, ui.Discard()),
 		CertificatesStep(pki, []string{"10.1.2.3"}),
 		ServiceStep(Service{Host: fake, OptionsFile: filepath.Join(root, "options"), Port: 5000, Addr: addr, CAFile: pki.CAFile(), Bundles: []*bundle.Bundle{stick}}),
-		MirrorStep(mirror),
+		mirror.Step(containerd),
 	}
 	wantPlan(t, steps, "copy bundle test to "+store.Dir+"/test", "make the registry's CA: "+pki.CAFile(), "for 10.1.2.3, 127.0.0.1, localhost",
 		"write "+filepath.Join(root, "options")+" (new)", "enable "+UnitName, "certs.d/_default/hosts.toml (new)")

@@ -10,6 +10,7 @@ import (
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/files"
 	"airgap.dev/airgap/registry/verified"
 )
 
@@ -34,10 +35,10 @@ func newStorage(c *catalog, pushed string, imported []string) (storage, error) {
 	if pushed == "" || err != nil {
 		return storage{StorageDriver: bundles, reserved: names}, err
 	}
-	f, err := openFiles(pushed)
-	blobs := verified.New(f.root)
+	f, err := files.Open(pushed)
+	blobs := verified.New(f.Root())
 	own := pushable{checked{f, blobs}, names}
-	return storage{StorageDriver: layered{own, bundles}, writable: true, sparse: true, pushed: pushed, files: f.root, blobs: blobs, reserved: names}, err
+	return storage{StorageDriver: layered{own, bundles}, writable: true, sparse: true, pushed: pushed, files: f.Root(), blobs: blobs, reserved: names}, err
 }
 
 // file returns the file of the engine's path in the directory of pushed images.

@@ -20,7 +20,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/ui"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/existing"
 )
 
 // Options name the bundle and the registry.
@@ -36,7 +36,7 @@ type Options struct {
 // Result lists the images in the registry after the push.
 type Result struct {
 	Registry string
-	Images   []registry.Pushed
+	Images   []existing.Pushed
 }
 
 // Run pushes the images of a bundle. With an error it also returns the images that were
@@ -77,17 +77,17 @@ func explain(err error) error {
 }
 
 // existingFor returns the registry in the options, else the one in airgap.yaml.
-func existingFor(index *bundle.Index, o Options) (registry.Existing, error) {
+func existingFor(index *bundle.Index, o Options) (existing.Registry, error) {
 	c, err := config.ParseStored("airgap.yaml of bundle "+index.Name, []byte(index.Config))
 	if err != nil {
-		return registry.Existing{}, err
+		return existing.Registry{}, err
 	}
-	var to registry.Existing
+	var to existing.Registry
 	if c.Registry.Existing != nil {
 		to = *c.Registry.Existing
 	}
 	if o.Registry != "" && o.Registry != to.Address {
-		to = registry.Existing{Address: o.Registry}
+		to = existing.Registry{Address: o.Registry}
 	}
 	if to.Address == "" {
 		return to, advice.Usagef("airgap push: no registry.existing in airgap.yaml; pass HOST/PROJECT")
@@ -105,7 +105,7 @@ func existingFor(index *bundle.Index, o Options) (registry.Existing, error) {
 // Write prints the number of images, the tags that moved, and the images that have one
 // platform only.
 func (r Result) Write(w io.Writer) error {
-	held := len(slices.DeleteFunc(slices.Clone(r.Images), func(p registry.Pushed) bool { return !p.Unchanged() }))
+	held := len(slices.DeleteFunc(slices.Clone(r.Images), func(p existing.Pushed) bool { return !p.Unchanged() }))
 	if _, err := fmt.Fprintf(w, "%s has %s: %d new, %d unchanged\n", r.Registry, ui.Count(len(r.Images), "image"), len(r.Images)-held, held); err != nil {
 		return err
 	}

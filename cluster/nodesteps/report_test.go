@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/kubeadm/backup"
 	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/existing"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -26,7 +27,7 @@ func TestReportSettings(t *testing.T) {
 	crio := sitetest.SettingsSite(t, "runtime: {name: crio}\n")
 	theirs := *worker
 	own := *worker.Config
-	own.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap", CA: "PEM"}
+	own.Registry.Existing = &existing.Registry{Address: "harbor.bank.example/airgap", CA: "PEM"}
 	theirs.Config = &own
 	tests := map[string]struct {
 		site       *site.Site

@@ -8,14 +8,14 @@ import (
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/kubeadm/runtime"
-	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/mirror"
 )
 
 // MirrorStep sends the runtime's pulls to the cluster's registries, or to the site's
 // own, and nowhere else.
 func MirrorStep(s *site.Site) (step.Step, error) {
 	m, err := s.Mirror()
-	return registry.MirrorStep(m), err
+	return mirror.Step(m), err
 }
 
 // Runtime are the runtime's options on this host. Pinned are the images a node needs

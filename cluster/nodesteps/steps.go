@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/names"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -54,7 +55,7 @@ func RuntimeSteps(s *site.Site) ([]step.Step, error) {
 	options, err := Runtime(s)
 	steps := []step.Step{runtime.ServiceStep(s.Machine.Machine, options), runtime.CrictlStep(s.Machine.Machine, s.Config.Runtime)}
 	if s.Config.Registry.Existing == nil {
-		steps = append(steps, runtime.PullStep(s.Machine.Machine, registry.Canary, options.Mirrors))
+		steps = append(steps, runtime.PullStep(s.Machine.Machine, names.Canary, options.Mirrors))
 	}
 	if s.Config.Runtime.PinsByLabel() {
 		steps = append(steps, runtime.PinStep(s.Machine.Machine, options.Pinned))

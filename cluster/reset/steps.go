@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/mirror"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/upkeep"
 	"airgap.dev/airgap/verify/nodereport"
@@ -57,8 +58,8 @@ func Steps(wipe bool) []step.Step {
 		titled("Remove an SELinux label rule", runtime.LabelsStep(m.Machine)),
 		titled("Remove the runtime", runtime.FilesStep(m.Machine, runtime.Config{}, "", nil)),
 		titled("Remove the runtime from the fapolicyd trust database", runtime.FapolicydStep(m.Machine, runtime.Config{})),
-		titled("Remove the mirror from the runtime's configuration", registry.RemoveMirrors(
-			registry.Mirror{Dir: site.CertsDir, CAFile: site.ExistingCAFile}, registry.Mirror{CRIO: true, Dir: runtime.CRIOContainers})),
+		titled("Remove the mirror from the runtime's configuration", mirror.RemoveStep(
+			mirror.Config{Dir: site.CertsDir, CAFile: site.ExistingCAFile}, mirror.Config{CRIO: true, Dir: runtime.CRIOContainers})),
 		titled("Stop the runtime", runtime.ServiceStep(m.Machine, runtime.Options{})),
 		titled("Remove the crictl configuration", runtime.CrictlStep(m.Machine, runtime.Config{})),
 		titled("Remove the record of pulled images", runtime.PullStep(m.Machine, "", "")),

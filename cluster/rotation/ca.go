@@ -28,6 +28,7 @@ import (
 	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/mirror"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify/nodereport"
 )
@@ -175,7 +176,7 @@ func registryCA() pki.CA {
 		Make: func() (certificate, key []byte, err error) { return trust.NewAuthority(time.Now()) },
 		Sign: func(context.Context) error { return own.Reissue(time.Now()) },
 		Trust: func(ctx context.Context) error {
-			if err := registry.RetrustCRIO(runtime.CRIOContainers, own.CAFile()); err != nil {
+			if err := mirror.RetrustCRIO(runtime.CRIOContainers, own.CAFile()); err != nil {
 				return err
 			}
 			for _, unit := range []string{registry.UnitName, nodereport.UnitName} {

@@ -23,6 +23,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/mirror"
 	"airgap.dev/airgap/registry/trust"
 )
 
@@ -262,15 +263,15 @@ func (s *Site) KubeNode() kubeadm.Node {
 }
 
 // Mirror returns the configuration with which this host's container runtime pulls images.
-func (s *Site) Mirror() (registry.Mirror, error) {
+func (s *Site) Mirror() (mirror.Config, error) {
 	crio, dir := s.Config.Runtime.CRIO(), CertsDir
 	if crio {
 		dir = runtime.CRIOContainers
 	}
-	if existing := s.Config.Registry.Existing; existing != nil {
-		return existing.Mirror(crio, dir, s.Index.Lock.Images, ExistingCAFile)
+	if e := s.Config.Registry.Existing; e != nil {
+		return mirror.Existing(*e, crio, dir, s.Index.Lock.Images, ExistingCAFile)
 	}
-	m, err := registry.OwnMirror(crio, dir, s.Registries(), s.Index.Lock.Images, trust.PKI{Dir: PKIDir}.CAFile())
+	m, err := mirror.Own(crio, dir, s.Registries(), s.Index.Lock.Images, trust.PKI{Dir: PKIDir}.CAFile())
 	m.Direct = s.Config.Kubernetes.NoProxyHosts()
 	return m, err
 }

@@ -21,6 +21,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/existing"
 	"airgap.dev/airgap/registry/trust"
 	"airgap.dev/airgap/verify"
 	"airgap.dev/airgap/verify/imagecache"
@@ -31,7 +32,7 @@ import (
 type Options struct {
 	Kubeconfig, Registry, CA string
 	registries               []string           // of all control-plane hosts, which have the same; none: registry alone
-	existing                 *registry.Existing // where images come from instead
+	existing                 *existing.Registry // where images come from instead
 	Keys                     []string
 	Timeout, Soak            time.Duration
 	JoinedOnly               bool        // nodes of airgap.yaml may be missing

@@ -22,6 +22,7 @@ import (
 	"airgap.dev/airgap/kubeadm/runtime"
 	"airgap.dev/airgap/preflight/netprobe"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/registry/existing"
 )
 
 // hostKinds are kinds of servers, by how they join the cluster.
@@ -93,7 +94,7 @@ func stepSites() []stepSite {
 		{each: "every server", with: "with `runtime.name: crio`", titles: true, change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "crio", runtime.FromArchive) }},
 		{each: "every server", with: "with `runtime.source: package`", change: func(s *site.Site) { s.Config.Runtime = runtimeOf(s, "containerd", runtime.FromPackage) }},
 		{each: "every server", with: "with `registry.existing`", change: func(s *site.Site) {
-			s.Config.Registry.Existing = &registry.Existing{Address: "harbor.bank.example/airgap"}
+			s.Config.Registry.Existing = &existing.Registry{Address: "harbor.bank.example/airgap"}
 		}},
 		{each: "every server", with: "with `hostSettings.firewalld: leave`", change: func(s *site.Site) { s.Config.HostSettings.Firewalld = settings.LeaveFirewalld }},
 		{each: "every server", with: "with `kubernetes.encryptionAtRest: none`", change: func(s *site.Site) { s.Config.Kubernetes.EncryptionAtRest = encryption.NoEncryption }},

@@ -150,7 +150,7 @@ func (t trial) shell(ctx context.Context, dir, script string) error {
 	cmd.Dir = dir
 	cmd.Env = append(cmd.Env, t.environment(dir)...)
 	cmd.Env = append(cmd.Env,
-		"FROM="+t.ours+"/"+t.from, "TO="+t.to, "LOCAL="+t.object.name, "REFERRER="+t.referrer,
+		"FROM="+t.ours+"/"+t.from, "TO="+t.to, "LOCAL="+t.object.name, "REFERRER="+t.referrer, "PROGRAMS="+filepath.Join(t.bin(), t.dir),
 		"FROM_NAME="+repository(t.ours+"/"+t.from))
 	if t.to != "" {
 		cmd.Env = append(cmd.Env, "TO_NAME="+repository(t.to))
@@ -166,21 +166,16 @@ func (t trial) shell(ctx context.Context, dir, script string) error {
 func (s *site) environment(dir string) []string {
 	return append(os.Environ(),
 		"SSL_CERT_FILE="+s.ca, "DOCKER_CONFIG="+s.logins, "REGISTRY_AUTH_FILE="+filepath.Join(s.logins, "config.json"),
-		"PATH="+strings.Join(append(s.programs(), os.Getenv("PATH")), ":"), "HOME="+dir, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
+		"PATH="+s.bin()+":"+os.Getenv("PATH"), "HOME="+dir, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
 }
 
-// programs are the directories of programs that the lab built.
-func (s *site) programs() []string {
-	bin := filepath.Join(s.Cache, "bin")
-	return []string{bin, filepath.Join(bin, "containerd")}
-}
+// bin is the directory of programs that the lab built.
+func (s *site) bin() string { return filepath.Join(s.Cache, "bin") }
 
 // has reports whether a program is on this machine.
 func (s *site) has(program string) bool {
-	for _, dir := range s.programs() {
-		if info, err := os.Stat(filepath.Join(dir, program)); err == nil && info.Mode().IsRegular() {
-			return true
-		}
+	if info, err := os.Stat(filepath.Join(s.bin(), program)); err == nil && info.Mode().IsRegular() {
+		return true
 	}
 	_, err := exec.LookPath(program)
 	return err == nil

@@ -40,7 +40,7 @@ func Conformance(ctx context.Context, e *scenario.Env) error {
 	var failed []error
 	err := e.InOrder([]scenario.Part{
 		{Title: "a bundle and two registries", Run: func() (err error) { s, err = newSite(ctx, e); return err }},
-		{Title: "the tests are built", Run: func() error { return s.install(ctx, suite) }},
+		{Title: "the tests are built", Run: func() error { return s.install(ctx, "", suite) }},
 		{Title: "the tests run", Run: func() (err error) { failed, err = s.conformance(ctx); return err }},
 		{Title: "results", Run: func() error { return errors.Join(failed...) }},
 	})
@@ -105,7 +105,7 @@ func (s *site) suite(ctx context.Context, r suiteRun, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(s.Cache, "bin", "conformance"))
+	cmd := exec.CommandContext(ctx, filepath.Join(s.bin(), "conformance"))
 	cmd.Dir = dir
 	cmd.Env = append(s.environment(dir), append([]string{"OCI_RESULTS_DIR=" + dir, "OCI_VERSION=1.1"}, r.env...)...)
 	out, runErr := cmd.CombinedOutput() // it fails if a test fails

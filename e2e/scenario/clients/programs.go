@@ -24,6 +24,7 @@ import (
 type client struct {
 	name            string
 	programs        []string // that this machine must have
+	dir             string   // of its programs, below the lab's directory of programs; PROGRAMS in the scripts
 	engine          bool     // it is in the root of podman and Docker
 	start           func(ctx context.Context, s *site, dir string) error
 	image, artifact verbs
@@ -76,7 +77,7 @@ func all() []client {
 				`regctl image copy --referrers "ocidir://$LOCAL:1" "$TO"`,
 			},
 		},
-		skopeo(), podman(), docker(), containerd(),
+		skopeo(), podman(), docker(), containerd("ctr", "containerd"), containerd("ctr-2.4.2", newContainerd),
 	}
 }
 
@@ -145,14 +146,20 @@ exec chroot "$ENGINES" env PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -euc 'cd "$0"; 
 	return cmd
 }
 
-// containerd is that of the lab's servers, with ctr. ctr fetches the manifests and configurations of
+// newContainerd is the directory of a newer containerd than that of the lab's servers.
+const newContainerd = "containerd-2.4.2"
+
+// containerd is a containerd with its ctr in a directory below the lab's programs. ctr fetches the manifests and configurations of
 // all platforms by default. It takes a password only as an argument or at a terminal, so the scenario
 // writes a token into the settings of the registry.
-func containerd() client {
-	const on = `ctr() { command ctr --address "$PWD/containerd.sock" "$@"; }; `
+func containerd(name, dir string) client {
+	const on = `ctr() { "$PROGRAMS/ctr" --address "$PWD/containerd.sock" "$@"; }; `
 	const pull, push = on + `ctr images pull --hosts-dir "$PWD/hosts"`, `ctr images tag --force "$FROM" "$TO"; ctr images push --hosts-dir "$PWD/hosts" "$TO"`
 	return client{
-		name: "ctr", programs: []string{"containerd", "ctr"}, same: true, start: startContainerd,
+		name: name, dir: dir, same: true,
+		start: func(ctx context.Context, s *site, work string) error {
+			return s.startContainerd(ctx, filepath.Join(s.bin(), dir), work)
+		},
 		image: verbs{
 			pull + ` "$FROM"`,
 			pull + ` --all-platforms "$FROM"; ` + push,
@@ -161,7 +168,8 @@ func containerd() client {
 	}
 }
 
-func startContainerd(ctx context.Context, s *site, dir string) error {
+// startContainerd starts the containerd in bin.
+func (s *site) startContainerd(ctx context.Context, bin, dir string) error {
 	token, err := s.token(ctx)
 	if err != nil {
 		return err
@@ -183,7 +191,7 @@ address = "%[3]s.ttrpc"
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(s.Cache, "bin", "containerd", "containerd"), "--config", file)
+	cmd := exec.CommandContext(ctx, filepath.Join(bin, "containerd"), "--config", file)
 	cmd.Env = s.environment(dir)
 	if err := s.run(cmd, "containerd.log"); err != nil {
 		return err
@@ -235,14 +243,16 @@ func (s *site) buildPrograms(ctx context.Context) error {
 		return err
 	}
 	return errors.Join(
-		s.install(ctx, "oras.land/oras/cmd/oras@v1.3.6"),
-		s.install(ctx, "github.com/regclient/regclient/cmd/regctl@v0.11.7"))
+		s.install(ctx, "", "oras.land/oras/cmd/oras@v1.3.6"),
+		s.install(ctx, "", "github.com/regclient/regclient/cmd/regctl@v0.11.7"),
+		s.install(ctx, newContainerd, "github.com/containerd/containerd/v2/cmd/containerd@v2.4.2"),
+		s.install(ctx, newContainerd, "github.com/containerd/containerd/v2/cmd/ctr@v2.4.2"))
 }
 
-// install builds a program of a module into the lab's cache.
-func (s *site) install(ctx context.Context, program string) error {
+// install builds a program of a module into a directory below the lab's programs.
+func (s *site) install(ctx context.Context, dir, program string) error {
 	build := exec.CommandContext(ctx, "go", "install", "-trimpath", "-ldflags", "-s -w", program)
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+filepath.Join(s.Cache, "bin"))
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOBIN="+filepath.Join(s.bin(), dir))
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build %s: %w: %s", program, err, out)
 	}

@@ -41,7 +41,7 @@ func (s *site) seed(ctx context.Context) (referrer string, err error) {
 		if err != nil {
 			return "", err
 		}
-		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{Add: untyped{image}, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}}})
 	}
 	at, err := name.ParseReference(s.ours + "/" + ownIndex)
 	if err != nil {
@@ -52,6 +52,15 @@ func (s *site) seed(ctx context.Context) (referrer string, err error) {
 	}
 	return s.seedArtifact(ctx)
 }
+
+// untyped is an image that an index lists without artifactType, as builders of images write an index.
+// go-containerregistry would set that field. skopeo up to 1.20 drops it from its copy of an index, and
+// then refuses to preserve the digest, with any registry and with directories
+// (https://github.com/podman-container-tools/skopeo/issues/2778).
+type untyped struct{ v1.Image }
+
+// ArtifactType is what go-containerregistry asks for.
+func (untyped) ArtifactType() (string, error) { return "", nil }
 
 func imageFor(arch string) (v1.Image, error) {
 	image := empty.Image

@@ -1,4 +1,10 @@
-package registry
+// Package existing pushes the images of a bundle into a registry of the site, such as Harbor or Nexus,
+// and queries that registry as nodes do.
+//
+// airgap's own registry is package registry. The names of the images are those of package names, below
+// the project of the site. Layers come before manifests and tags come last, so that each image can be
+// pulled completely or not at all. Every byte is verified when it is read from the bundle.
+package existing
 
 import (
 	"context"
@@ -22,22 +28,25 @@ import (
 	"airgap.dev/airgap/internal/httpclient"
 	"airgap.dev/airgap/internal/imagedigest"
 	"airgap.dev/airgap/internal/reference"
+	"airgap.dev/airgap/registry/names"
 )
 
-// Existing is a registry of the site, such as Harbor or Nexus. airgap push fills it, and nodes may
-// pull from it instead of from airgap's registries.
-type Existing struct {
+// Registry is a registry of the site. airgap push fills it, and nodes may pull from it instead of from
+// airgap's registries.
+type Registry struct {
 	Address string `yaml:"address" json:"address" jsonschema:"required,description=HOST or HOST:PORT with the project: harbor.bank.example/airgap"`
 	CA      string `yaml:"ca" json:"ca,omitempty" jsonschema_description:"CA certificate of the registry: the PEM text (ca: |), not a file name. Default: the CAs that the servers already trust."`
 }
 
+const dialTimeout = 10 * time.Second
+
 // split splits the address into host and path. The path may be empty.
-func (e Existing) split() (host, path string) {
+func (e Registry) split() (host, path string) {
 	return reference.SplitHost(e.Address)
 }
 
 // Check returns an error if the address or the CA cannot be used.
-func (e Existing) Check() error {
+func (e Registry) Check() error {
 	host, path := e.split()
 	_, err := name.NewRegistry(host, name.StrictValidation)
 	if path != "" && err == nil {
@@ -55,9 +64,9 @@ func (e Existing) Check() error {
 
 // repository returns the name in the registry for a bundle's HOST/PATH: below the project, with the
 // upstream host. If the registry itself is the upstream of the image, the name does not change.
-func (e Existing) repository(repository string) (name.Repository, error) {
+func (e Registry) repository(repository string) (name.Repository, error) {
 	host, path := e.split()
-	if own, ok := strings.CutPrefix(repository, repositoryHost(host)+"/"); ok {
+	if own, ok := strings.CutPrefix(repository, names.Host(host)+"/"); ok {
 		return name.NewRepository(host + "/" + own)
 	}
 	if path != "" {
@@ -73,8 +82,8 @@ type target struct {
 	digest     string // for an image by digest; else empty
 }
 
-func (e Existing) target(image bundle.Image) (target, error) {
-	repository, tag, err := parseImageName(image.Name)
+func (e Registry) target(image bundle.Image) (target, error) {
+	repository, tag, err := names.Parse(image.Name)
 	if err != nil {
 		return target{}, err
 	}
@@ -106,8 +115,8 @@ func (t target) get() name.Reference {
 
 // Has reports whether the registry serves the manifest or index digest ("sha256:…") of the repository
 // ("registry.k8s.io/pause") without credentials, as nodes need it.
-func (e Existing) Has(ctx context.Context, repository, digest string) (bool, error) {
-	r, err := e.repository(RepositoryName("", repository))
+func (e Registry) Has(ctx context.Context, repository, digest string) (bool, error) {
+	r, err := e.repository(names.Repository("", repository))
 	if err != nil {
 		return false, err
 	}
@@ -120,7 +129,7 @@ func (e Existing) Has(ctx context.Context, repository, digest string) (bool, err
 }
 
 // nodePuller asks the registry as nodes do: without a login and a proxy.
-func (e Existing) nodePuller() (*remote.Puller, error) {
+func (e Registry) nodePuller() (*remote.Puller, error) {
 	rt, err := e.transport(httpclient.NoProxies())
 	if err != nil {
 		return nil, err
@@ -131,7 +140,7 @@ func (e Existing) nodePuller() (*remote.Puller, error) {
 // Missing returns the images that a node could not pull. It queries the registry as a node does,
 // without credentials or proxy, and by tag if there is one. The tag must be the locked image or the
 // manifest of its platform.
-func (e Existing) Missing(ctx context.Context, images []bundle.Image) ([]string, error) {
+func (e Registry) Missing(ctx context.Context, images []bundle.Image) ([]string, error) {
 	puller, err := e.nodePuller()
 	if err != nil {
 		return nil, err
@@ -169,7 +178,7 @@ func unlessMissing(err error) error {
 }
 
 // transport trusts the CA of e, or the CAs of this host.
-func (e Existing) transport(proxies *httpclient.Proxies) (http.RoundTripper, error) {
+func (e Registry) transport(proxies *httpclient.Proxies) (http.RoundTripper, error) {
 	roots, err := e.roots()
 	if err != nil {
 		return nil, err
@@ -185,7 +194,7 @@ func (e Existing) transport(proxies *httpclient.Proxies) (http.RoundTripper, err
 	}, proxies), host), nil
 }
 
-func (e Existing) roots() (*x509.CertPool, error) {
+func (e Registry) roots() (*x509.CertPool, error) {
 	if e.CA == "" {
 		return nil, nil
 	}

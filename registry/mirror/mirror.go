@@ -1,4 +1,6 @@
-package registry
+// Package mirror configures containerd and CRI-O, so that they pull every image from the registries of
+// the cluster or from a registry of the site, and none from the internet.
+package mirror
 
 import (
 	"bytes"
@@ -15,12 +17,14 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/reference"
+	"airgap.dev/airgap/registry/existing"
+	"airgap.dev/airgap/registry/names"
 )
 
-// Mirror is the configuration of a runtime that directs all pulls to registries of the site, for every
+// Config is the configuration of a runtime that directs all pulls to registries of the site, for every
 // upstream host. containerd has a hosts.toml for each host and one for all other hosts. CRI-O has
 // one registries.conf, which can only redirect the hosts that it names.
-type Mirror struct {
+type Config struct {
 	CRIO    bool
 	Dir     string // containerd: /etc/containerd/certs.d; CRI-O: the directory that is its HOME/.config/containers
 	Sources []Source
@@ -40,12 +44,12 @@ type Source struct {
 	Bases    []string // URLs, in order of use; for a URL with a path, the runtime requests PATH/NAME/manifests/…
 }
 
-// OwnMirror directs all pulls to airgap's registries (HOST:PORT). The upstream hosts of images have
+// Own directs all pulls to airgap's registries (HOST:PORT). The upstream hosts of images have
 // their own source: a directory that a user made for one of them would take precedence over the one
 // for all hosts. CRI-O has no source for all hosts. There, each of the registries has a source, too,
 // because all of them serve the pushed images.
-func OwnMirror(crio bool, dir string, registries []string, images []bundle.Image, caFile string) (Mirror, error) {
-	m := Mirror{CRIO: crio, Dir: dir, CAFile: caFile}
+func Own(crio bool, dir string, registries []string, images []bundle.Image, caFile string) (Config, error) {
+	m := Config{CRIO: crio, Dir: dir, CAFile: caFile}
 	upstreams, err := upstreamHosts(images)
 	if !crio {
 		for _, upstream := range append([]string{""}, upstreams...) {
@@ -56,9 +60,9 @@ func OwnMirror(crio bool, dir string, registries []string, images []bundle.Image
 	for _, r := range registries {
 		m.Sources = append(m.Sources, Source{r, bases(registries, "")})
 	}
-	canary, _, _ := strings.Cut(Canary, "/")
+	canary, _, _ := strings.Cut(names.Canary, "/")
 	for _, upstream := range append([]string{canary}, upstreams...) {
-		m.Sources = append(m.Sources, Source{upstream, bases(registries, "/v2/"+repositoryHost(upstream))})
+		m.Sources = append(m.Sources, Source{upstream, bases(registries, "/v2/"+names.Host(upstream))})
 	}
 	return m, err
 }
@@ -71,19 +75,19 @@ func bases(registries []string, path string) []string {
 	return urls
 }
 
-// Mirror directs all pulls to the registry of the site. That registry does not know upstream hosts, so
+// Existing directs all pulls to the registry of the site. That registry does not know upstream hosts, so
 // each upstream host of the images needs a path. containerd also queries it for other hosts, and
 // finds nothing. caFile is the path for the registry's CA certificate.
-func (e Existing) Mirror(crio bool, dir string, images []bundle.Image, caFile string) (Mirror, error) {
+func Existing(e existing.Registry, crio bool, dir string, images []bundle.Image, caFile string) (Config, error) {
 	if err := e.Check(); err != nil {
-		return Mirror{}, err
+		return Config{}, err
 	}
-	host, path := e.split()
+	host, path := reference.SplitHost(e.Address)
 	below := path + "/"
 	if path == "" {
 		below = ""
 	}
-	m := Mirror{CRIO: crio, Open: true, Dir: dir, Sources: []Source{{host, bases([]string{host}, "")}}}
+	m := Config{CRIO: crio, Open: true, Dir: dir, Sources: []Source{{host, bases([]string{host}, "")}}}
 	if !crio {
 		m.Sources = append(m.Sources, Source{"", bases([]string{host}, "/v2/"+below+"unknown")})
 	}
@@ -92,11 +96,11 @@ func (e Existing) Mirror(crio bool, dir string, images []bundle.Image, caFile st
 	}
 	upstreams, err := upstreamHosts(images)
 	if err != nil {
-		return Mirror{}, err
+		return Config{}, err
 	}
 	for _, upstream := range upstreams {
 		if upstream != host {
-			m.Sources = append(m.Sources, Source{upstream, bases([]string{host}, "/v2/"+below+repositoryHost(upstream))})
+			m.Sources = append(m.Sources, Source{upstream, bases([]string{host}, "/v2/"+below+names.Host(upstream))})
 		}
 	}
 	return m, nil
@@ -116,7 +120,7 @@ func upstreamHosts(images []bundle.Image) ([]string, error) {
 }
 
 // files returns all files of the mirror, with their content.
-func (m Mirror) files() (map[string][]byte, error) {
+func (m Config) files() (map[string][]byte, error) {
 	all, err := m.render()
 	if err != nil {
 		return nil, fmt.Errorf("render mirror configuration: %w", err)
@@ -124,7 +128,7 @@ func (m Mirror) files() (map[string][]byte, error) {
 	return all, nil
 }
 
-func (m Mirror) render() (map[string][]byte, error) {
+func (m Config) render() (map[string][]byte, error) {
 	if len(m.Sources) == 0 {
 		return nil, errors.New("no registry; the runtime would query the internet")
 	}
@@ -141,7 +145,7 @@ func (m Mirror) render() (map[string][]byte, error) {
 
 // check refuses values that could break a file: if containerd cannot read a file, it ignores the file
 // and queries the upstream host.
-func (m Mirror) check(s Source) error {
+func (m Config) check(s Source) error {
 	if len(s.Bases) == 0 {
 		return fmt.Errorf("no registry for %q; the runtime would query the internet", s.Upstream)
 	}
@@ -160,7 +164,7 @@ func (m Mirror) check(s Source) error {
 }
 
 // Default returns the path of the file for all hosts.
-func (m Mirror) Default() string {
+func (m Config) Default() string {
 	if m.CRIO {
 		return filepath.Join(m.Dir, registriesName)
 	}
@@ -168,7 +172,7 @@ func (m Mirror) Default() string {
 }
 
 // UpToDate reports whether the files have the expected content, and airgap has no other files there.
-func (m Mirror) UpToDate() (bool, error) {
+func (m Config) UpToDate() (bool, error) {
 	want, err := m.files()
 	if err != nil {
 		return false, host.IgnoreMissing(err) // the CA certificate does not exist yet
@@ -188,7 +192,7 @@ func (m Mirror) UpToDate() (bool, error) {
 
 // emptyDirs returns directories without a file, which an interrupted removal leaves. With such a
 // directory, containerd queries the upstream host.
-func (m Mirror) emptyDirs() ([]string, error) {
+func (m Config) emptyDirs() ([]string, error) {
 	if m.CRIO {
 		return nil, nil
 	}
@@ -208,7 +212,7 @@ func (m Mirror) emptyDirs() ([]string, error) {
 
 // Write writes the files. It first saves different existing files, once, so that Remove can restore
 // them. containerd reads the files at each pull.
-func (m Mirror) Write() error {
+func (m Config) Write() error {
 	want, err := m.files()
 	if err != nil {
 		return err
@@ -231,7 +235,7 @@ func (m Mirror) Write() error {
 }
 
 // removeEmptyDirs removes directories without a file.
-func (m Mirror) removeEmptyDirs() error {
+func (m Config) removeEmptyDirs() error {
 	emptyDirs, err := m.emptyDirs()
 	for _, dir := range emptyDirs {
 		if err == nil {
@@ -242,7 +246,7 @@ func (m Mirror) removeEmptyDirs() error {
 }
 
 // stale returns airgap's files that are not in want.
-func (m Mirror) stale(want map[string][]byte) ([]string, error) {
+func (m Config) stale(want map[string][]byte) ([]string, error) {
 	patterns := []string{"*/" + hostsName}
 	if m.CRIO {
 		patterns = []string{registriesName, environmentName, registriesDName, "certs.d/*/" + caName}
@@ -272,7 +276,7 @@ func (m Mirror) stale(want map[string][]byte) ([]string, error) {
 }
 
 // Remove deletes airgap's files and restores the files that existed before. It keeps other files.
-func (m Mirror) Remove() error {
+func (m Config) Remove() error {
 	all, err := m.stale(nil)
 	if err != nil {
 		return err
@@ -303,7 +307,7 @@ func removeAll(files []string) error {
 
 // restoreBackups restores backups of files that airgap never wrote, because it was killed before the
 // write.
-func (m Mirror) restoreBackups() error {
+func (m Config) restoreBackups() error {
 	backups, err := filepath.Glob(filepath.Join(m.Dir, "*", backupName(hostsName)))
 	for _, from := range backups {
 		to := strings.TrimSuffix(from, backupName(""))

@@ -1,10 +1,13 @@
-package registry
+package mirror
 
 import (
 	"bytes"
 	"crypto/x509"
+	"encoding/pem"
 	"flag"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -15,19 +18,35 @@ import (
 	"golang.org/x/net/http/httpproxy"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/registry/existing"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
 
-func newMirror(t testing.TB) Mirror {
+func must(t testing.TB, err error) {
 	t.Helper()
-	m, err := OwnMirror(false, t.TempDir(), []string{"10.1.2.3:5000", "cp2.bank.example:5000"}, []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "/etc/airgap/pki/ca.crt")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// certificate returns the certificate of a server (PEM).
+func certificate(t testing.TB) string {
+	t.Helper()
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+}
+
+func newMirror(t testing.TB) Config {
+	t.Helper()
+	m, err := Own(false, t.TempDir(), []string{"10.1.2.3:5000", "cp2.bank.example:5000"}, []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "/etc/airgap/pki/ca.crt")
 	must(t, err)
 	return m
 }
 
 // rendered returns the content of the mirror's file for an upstream host.
-func rendered(t testing.TB, m Mirror, upstream string) []byte {
+func rendered(t testing.TB, m Config, upstream string) []byte {
 	t.Helper()
 	all, err := m.files()
 	must(t, err)
@@ -35,8 +54,7 @@ func rendered(t testing.TB, m Mirror, upstream string) []byte {
 }
 
 func TestMirrorGolden(t *testing.T) {
-	existing := Existing{Address: "harbor.bank.example:8443/airgap"}
-	harbor, err := existing.Mirror(false, t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
+	harbor, err := Existing(existing.Registry{Address: "harbor.bank.example:8443/airgap"}, false, t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
 	must(t, err)
 	compareGolden(t, "testdata/hosts.toml", rendered(t, newMirror(t), ""))
 	compareGolden(t, "testdata/hosts-existing.toml", rendered(t, harbor, "docker.io"))
@@ -99,9 +117,9 @@ func TestMirrorReadsBack(t *testing.T) {
 // TestMirrorOfExisting: each upstream host has its path in the registry, also a host with a port. No
 // name leads to the internet.
 func TestMirrorOfExisting(t *testing.T) {
-	e := Existing{Address: "harbor.bank.example:8443/airgap", CA: newSiteRegistry(t, "").CA}
+	e := existing.Registry{Address: "harbor.bank.example:8443/airgap", CA: certificate(t)}
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
-	m, err := e.Mirror(false, t.TempDir(), []bundle.Image{
+	m, err := Existing(e, false, t.TempDir(), []bundle.Image{
 		{Name: "docker.io/library/nginx:1.27"}, {Name: "quay.corp:8443/team/app:1"}, {Name: "harbor.bank.example:8443/team/own:1"},
 	}, caFile)
 	must(t, err)
@@ -122,7 +140,7 @@ func TestMirrorOfExisting(t *testing.T) {
 	if ca, err := os.ReadFile(caFile); err != nil || string(ca) != e.CA {
 		t.Errorf("CA certificate: %q, %v", ca, err)
 	}
-	fewer, err := e.Mirror(false, m.Dir, nil, caFile)
+	fewer, err := Existing(e, false, m.Dir, nil, caFile)
 	must(t, err)
 	if ok, err := fewer.UpToDate(); ok || err != nil {
 		t.Errorf("UpToDate with stale files: %t, %v", ok, err)
@@ -133,7 +151,7 @@ func TestMirrorOfExisting(t *testing.T) {
 		t.Errorf("UpToDate: %t, %v", ok, err)
 	}
 	must(t, os.MkdirAll(filepath.Join(m.Dir, "ghcr.io"), 0o755))
-	must(t, Mirror{Dir: m.Dir, CAFile: caFile}.Remove())
+	must(t, Config{Dir: m.Dir, CAFile: caFile}.Remove())
 	if remaining, err := os.ReadDir(m.Dir); err != nil || len(remaining) > 0 {
 		t.Errorf("after Remove: %v, %v", remaining, err)
 	}
@@ -145,9 +163,9 @@ func TestMirrorOfExisting(t *testing.T) {
 // TestMirrorOfCRIO: each upstream host of the images leads to its path in all registries. Each
 // registry has an entry, too, for pushed images. The scenario crio tests the files with CRI-O.
 func TestMirrorOfCRIO(t *testing.T) {
-	ca := newSiteRegistry(t, "").CA
+	ca := certificate(t)
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
-	m, err := OwnMirror(true, t.TempDir(), []string{"10.1.2.3:5000", "cp2.bank.example:5000"}, []bundle.Image{
+	m, err := Own(true, t.TempDir(), []string{"10.1.2.3:5000", "cp2.bank.example:5000"}, []bundle.Image{
 		{Name: "docker.io/library/nginx:1.27"}, {Name: "quay.corp:8443/team/app:1"},
 	}, caFile)
 	must(t, err)
@@ -172,7 +190,7 @@ func TestMirrorOfCRIO(t *testing.T) {
 			t.Errorf("no certificate for %s: %s", r, pem)
 		}
 	}
-	fewer, err := OwnMirror(true, m.Dir, []string{"10.1.2.3:5000"}, nil, caFile)
+	fewer, err := Own(true, m.Dir, []string{"10.1.2.3:5000"}, nil, caFile)
 	must(t, err)
 	if ok, err := fewer.UpToDate(); ok || err != nil {
 		t.Errorf("UpToDate with a stale certificate: %t, %v", ok, err)
@@ -181,7 +199,7 @@ func TestMirrorOfCRIO(t *testing.T) {
 	if ok, err := fewer.UpToDate(); !ok || err != nil {
 		t.Errorf("UpToDate: %t, %v", ok, err)
 	}
-	must(t, Mirror{CRIO: true, Dir: m.Dir}.Remove())
+	must(t, Config{CRIO: true, Dir: m.Dir}.Remove())
 	var remaining []string
 	must(t, filepath.WalkDir(m.Dir, func(path string, d fs.DirEntry, err error) error {
 		if !d.IsDir() {
@@ -197,15 +215,15 @@ func TestMirrorOfCRIO(t *testing.T) {
 // TestCRIOReachesOnlyTheRegistries uses the code with which CRI-O chooses its proxy.
 func TestCRIOReachesOnlyTheRegistries(t *testing.T) {
 	caFile := filepath.Join(t.TempDir(), "ca.crt")
-	must(t, os.WriteFile(caFile, []byte(newSiteRegistry(t, "").CA), 0o644))
-	m, err := OwnMirror(true, t.TempDir(), []string{"10.1.2.3:5000", "[fd00::1]:5000", "cp2.bank.example:5000"}, nil, caFile)
+	must(t, os.WriteFile(caFile, []byte(certificate(t)), 0o644))
+	m, err := Own(true, t.TempDir(), []string{"10.1.2.3:5000", "[fd00::1]:5000", "cp2.bank.example:5000"}, nil, caFile)
 	must(t, err)
 	m.Direct = []string{"10.96.0.0/12", "api.bank.example"}
-	e := Existing{Address: "[fd00::2]/airgap"}
-	harbor, err := e.Mirror(true, t.TempDir(), nil, "")
+	e := existing.Registry{Address: "[fd00::2]/airgap"}
+	harbor, err := Existing(e, true, t.TempDir(), nil, "")
 	must(t, err)
 	for _, tc := range []struct {
-		mirror Mirror
+		mirror Config
 		url    string
 		direct bool
 	}{
@@ -227,7 +245,7 @@ func TestCRIOReachesOnlyTheRegistries(t *testing.T) {
 }
 
 // proxyOf returns the proxy for an address. It reads the mirror's environment as systemd does.
-func proxyOf(t *testing.T, m Mirror, address string) *url.URL {
+func proxyOf(t *testing.T, m Config, address string) *url.URL {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.Dir, "environment"))
 	must(t, err)
@@ -247,7 +265,7 @@ func proxyOf(t *testing.T, m Mirror, address string) *url.URL {
 // TestExistingForCRIO: there is no entry for names that no image has. Without a CA in the
 // configuration, CRI-O uses the CAs of the host.
 func TestExistingForCRIO(t *testing.T) {
-	m, err := Existing{Address: "harbor.bank.example:8443/airgap"}.Mirror(true, t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
+	m, err := Existing(existing.Registry{Address: "harbor.bank.example:8443/airgap"}, true, t.TempDir(), []bundle.Image{{Name: "docker.io/library/nginx:1.27"}}, "")
 	must(t, err)
 	must(t, m.Write())
 	text, err := os.ReadFile(m.Default())
@@ -259,12 +277,12 @@ func TestExistingForCRIO(t *testing.T) {
 }
 
 func TestMirrorRefuses(t *testing.T) {
-	own := func(caFile string, registries ...string) Mirror {
-		m, err := OwnMirror(false, "", registries, nil, caFile)
+	own := func(caFile string, registries ...string) Config {
+		m, err := Own(false, "", registries, nil, caFile)
 		must(t, err)
 		return m
 	}
-	for name, m := range map[string]Mirror{
+	for name, m := range map[string]Config{
 		"no source":   {CAFile: "/ca"},
 		"no registry": own("/ca"),
 		"quote":       own("/ca", `a:1"`+"\n"+`server = "https://evil`),

@@ -1,4 +1,4 @@
-package registry
+package mirror
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/registry/names"
 )
 
 const (
@@ -46,8 +47,8 @@ type registryMirror struct {
 // registriesConf returns CRI-O's files: registries.conf, the CA certificate for each registry
 // (containers-certs.d(5)), and the environment in which CRI-O reaches only these registries. As in
 // containerd, a name without a host is from Docker Hub.
-func (m Mirror) registriesConf() (map[string][]byte, error) {
-	conf, all, hosts := registries{Search: []string{dockerHub}}, map[string][]byte{}, map[string]bool{}
+func (m Config) registriesConf() (map[string][]byte, error) {
+	conf, all, hosts := registries{Search: []string{names.DockerHub}}, map[string][]byte{}, map[string]bool{}
 	caCertificate, err := m.caCertificate()
 	if err != nil {
 		return nil, err
@@ -81,7 +82,7 @@ func (m Mirror) registriesConf() (map[string][]byte, error) {
 
 // environment returns the environment in which CRI-O reaches the registries directly. Unless m.Open
 // is set, CRI-O reaches no other hosts.
-func (m Mirror) environment(registries []string) []byte {
+func (m Config) environment(registries []string) []byte {
 	if m.Open {
 		return []byte(header + " CRI-O uses no proxy.\nHTTP_PROXY=\nHTTPS_PROXY=\nNO_PROXY=*\n")
 	}
@@ -99,7 +100,7 @@ func noProxyHost(u *url.URL) string {
 }
 
 // caCertificate returns the CA certificate with the header of airgap's files. It returns nil if CRI-O uses the CAs of the host.
-func (m Mirror) caCertificate() ([]byte, error) {
+func (m Config) caCertificate() ([]byte, error) {
 	pem := []byte(m.CA)
 	if m.CA == "" && m.CAFile != "" {
 		var err error
@@ -114,9 +115,9 @@ func (m Mirror) caCertificate() ([]byte, error) {
 }
 
 // RetrustCRIO makes CRI-O trust the CA in caFile. CRI-O does not read that file, but copies of it in
-// a directory for each registry. dir is Mirror.Dir.
+// a directory for each registry. dir is Config.Dir.
 func RetrustCRIO(dir, caFile string) error {
-	text, err := Mirror{CAFile: caFile}.caCertificate()
+	text, err := Config{CAFile: caFile}.caCertificate()
 	if err != nil {
 		return err
 	}

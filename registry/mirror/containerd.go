@@ -1,4 +1,4 @@
-package registry
+package mirror
 
 import (
 	"bytes"
@@ -15,7 +15,7 @@ var hostsTemplate string
 const hostsName = "hosts.toml"
 
 // hostsFiles returns containerd's files, and the CA certificate.
-func (m Mirror) hostsFiles() (map[string][]byte, error) {
+func (m Config) hostsFiles() (map[string][]byte, error) {
 	all := map[string][]byte{}
 	for _, s := range m.Sources {
 		text, err := m.renderHosts(s)
@@ -32,7 +32,7 @@ func (m Mirror) hostsFiles() (map[string][]byte, error) {
 
 // file returns the path of containerd's file for an upstream host. A port is written between
 // underscores. _default is for all hosts without their own directory.
-func (m Mirror) file(upstream string) string {
+func (m Config) file(upstream string) string {
 	name := "_default"
 	if upstream != "" {
 		name = upstream
@@ -44,7 +44,7 @@ func (m Mirror) file(upstream string) string {
 }
 
 // renderHosts returns the content of one hosts.toml.
-func (m Mirror) renderHosts(s Source) ([]byte, error) {
+func (m Config) renderHosts(s Source) ([]byte, error) {
 	var bases []base
 	for _, text := range s.Bases {
 		u, err := url.Parse(text)

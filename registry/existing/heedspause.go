@@ -1,4 +1,4 @@
-package registry
+package existing
 
 import (
 	"net/http"

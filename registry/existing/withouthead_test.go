@@ -1,4 +1,4 @@
-package registry
+package existing
 
 import (
 	"net/http"
@@ -47,7 +47,7 @@ func TestPushThroughProxy(t *testing.T) {
 	p.Set(func(*http.Request) proxytest.Fault { return proxytest.Fault{Login: []string{"NTLM"}} })
 	proxy := httptest.NewServer(p)
 	defer proxy.Close()
-	b := Existing{Address: "harbor.bank.example/airgap"}
+	b := Registry{Address: "harbor.bank.example/airgap"}
 	for value, says := range map[string]string{proxy.URL: "accepts only logins with NTLM", "http://kim:s3cret@@:": "read https_proxy: "} {
 		t.Setenv("https_proxy", value)
 		_, err := b.Push(t.Context(), v, nil, ui.Discard())

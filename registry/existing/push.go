@@ -1,4 +1,4 @@
-package registry
+package existing
 
 import (
 	"cmp"
@@ -50,7 +50,7 @@ func (p Pushed) Moved() bool { return p.Was != "" && p.Was != p.Digest }
 // is pulled completely or not at all. It does not send content that the registry has, so it can
 // continue an interrupted push. It verifies every byte. The registry must have the layers that a
 // delta leaves out.
-func (e Existing) Push(ctx context.Context, v *bundle.View, login authn.Authenticator, progress ui.Progress) ([]Pushed, error) {
+func (e Registry) Push(ctx context.Context, v *bundle.View, login authn.Authenticator, progress ui.Progress) ([]Pushed, error) {
 	p, err := e.newPush(v, login, progress)
 	if err == nil {
 		err = p.blobs(ctx, progress)
@@ -73,7 +73,7 @@ type push struct {
 	puller  *remote.Puller
 }
 
-func (e Existing) newPush(v *bundle.View, login authn.Authenticator, progress ui.Progress) (*push, error) {
+func (e Registry) newPush(v *bundle.View, login authn.Authenticator, progress ui.Progress) (*push, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
@@ -123,7 +123,7 @@ func (p *push) layers() []*layer {
 	var all []*layer
 	for i, image := range p.images {
 		for _, b := range image.Blobs {
-			if isManifest(b.MediaType) {
+			if isManifest(b) {
 				continue
 			}
 			l, known := byDigest[b.Digest]
@@ -139,6 +139,11 @@ func (p *push) layers() []*layer {
 	}
 	slices.SortStableFunc(all, func(a, b *layer) int { return cmp.Compare(b.Size, a.Size) })
 	return all
+}
+
+func isManifest(b bundle.Blob) bool {
+	t := types.MediaType(b.MediaType)
+	return t.IsImage() || t.IsIndex()
 }
 
 func (p *push) blobs(ctx context.Context, progress ui.Progress) error {
@@ -246,7 +251,7 @@ func (p *push) image(ctx context.Context, image bundle.Image, to target) (Pushed
 // pushManifests pushes the manifests below the top one. In a lock, children come before their parents.
 func (p *push) pushManifests(ctx context.Context, image bundle.Image, to target) error {
 	for _, b := range image.Blobs[1:] {
-		if !isManifest(b.MediaType) {
+		if !isManifest(b) {
 			continue
 		}
 		m, err := p.manifest(b)

@@ -1,4 +1,4 @@
-package registry
+package files
 
 import (
 	"testing"
@@ -15,9 +15,9 @@ func (s engineSuite) TestWriteReadLargeStreams() {
 	s.T().Skip("it repeats TestWriteReadStreams with 5 GiB")
 }
 
-func TestFilesAsDriver(t *testing.T) {
+func TestDriver(t *testing.T) {
 	t.Parallel() // it sleeps for 15 s, until a timestamp changes
 	dir := t.TempDir()
-	open := func() (storagedriver.StorageDriver, error) { return openFiles(dir) }
+	open := func() (storagedriver.StorageDriver, error) { return Open(dir) }
 	suite.Run(t, &engineSuite{&testsuites.DriverSuite{Constructor: open}})
 }
