@@ -87,7 +87,10 @@ func networks() []network {
 		},
 		{
 			name: "operator", config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}, golden: "calico-operator.golden.yaml",
-			says:  []string{`"bgp":"Disabled"`, `"encapsulation":"VXLAN"`, `"linuxDataplane":"Iptables"`, `"kubernetes":"NodeInternalIP"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"kind":"APIServer"`, `"confDir":"/etc/airgap/cni/net.d"`},
+			says: []string{
+				`"bgp":"Disabled"`, `"encapsulation":"VXLAN"`, `"linuxDataplane":"Iptables"`, `"kubernetes":"NodeInternalIP"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`,
+				`"kind":"APIServer"`, `"confDir":"/etc/airgap/cni/net.d"`,
+			},
 			never: []string{`"registry"`, `"mtu"`}, host: operated(),
 		},
 		{
