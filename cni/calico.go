@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // CalicoConfig is the section network.calico of airgap.yaml.
@@ -150,7 +152,7 @@ func (calico) traces() Traces {
 		Chains: []string{"cali-", "CNI-HOSTPORT-", "CNI-DN-"}, // those of the plugin portmap, too
 		Paths: []string{
 			"/run/calico", "/var/lib/calico", "/run/nodeagent",
-			"/etc/cni/net.d/10-calico.conflist", "/etc/cni/net.d/calico-kubeconfig",
+			host.SharedCNIDir + "/10-calico.conflist", host.SharedCNIDir + "/calico-kubeconfig",
 			"/opt/cni/bin/calico", "/opt/cni/bin/calico-ipam",
 			"/var/lib/cni/networks/k8s-pod-network", "/var/lib/cni/cache", "/var/lib/cni/results",
 		},

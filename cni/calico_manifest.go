@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/reference"
 )
 
@@ -36,6 +37,12 @@ func calicoManifest(p *patched, c Config, k Cluster, plane string) {
 		node.dropProbeArgument("livenessProbe", "-bird-live", "--bird-live")
 		node.dropProbeArgument("readinessProbe", "-bird-ready", "--bird-ready")
 	}
+
+	// The installer writes its file through the volume, and CNI_NET_DIR is the path of its kubeconfig
+	// on the host, which it writes into that file.
+	p.hostPath(daemon, host.SharedCNIDir, host.CNIDir)
+	installer := p.initContainer(daemon, "install-cni")
+	installer.putEnv("CNI_NET_DIR", host.CNIDir)
 
 	felix := felixSettings(c, plane)
 	// Pods read variables from the ConfigMap only at their start.

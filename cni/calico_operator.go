@@ -3,6 +3,7 @@ package cni
 import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/reference"
 )
 
@@ -24,6 +25,7 @@ func calicoOperator(p *patched, c Config, k Cluster, plane string) {
 
 // calicoInstallation sets all fields that the operator would complete in lists that it writes back as a
 // whole. Otherwise the operator would own the list of pools, and the next run would have a conflict.
+// confDir exists since v1.40 of the operator (tigera/operator#3882).
 func calicoInstallation(p *patched, c Config, k Cluster, plane string) *unstructured.Unstructured {
 	kind := p.kind("Installation")
 	pool := p.declared(kind, map[string]any{
@@ -43,11 +45,13 @@ func calicoInstallation(p *patched, c Config, k Cluster, plane string) *unstruct
 	if mtu := c.podMTU(); mtu > 0 {
 		network["mtu"] = int64(mtu)
 	}
+	plugin := map[string]any{"type": "Calico", "ipam": map[string]any{"type": "Calico"}, "confDir": host.CNIDir}
+	p.require(kind, plugin, "spec", "cni")
 	p.require(kind, network, "spec", "calicoNetwork")
 	p.require(kind, pool, "spec", "calicoNetwork", "ipPools", "[]")
 	return p.resource(kind, map[string]any{
 		"variant":       "Calico",
-		"cni":           map[string]any{"type": "Calico", "ipam": map[string]any{"type": "Calico"}},
+		"cni":           plugin,
 		"calicoNetwork": network,
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/reference"
 )
 
@@ -62,6 +63,7 @@ func (cilium) upstream(c Config, k Cluster) Upstream {
 func ciliumValues(c Config, k Cluster) map[string]any {
 	values := map[string]any{
 		"kubeProxyReplacement":  false,
+		"cni":                   map[string]any{"confPath": host.CNIDir},
 		"ipam":                  map[string]any{"mode": "kubernetes"},
 		"ipv4NativeRoutingCIDR": k.PodSubnet, // no NAT within this network
 		"hubble":                map[string]any{"enabled": false},
@@ -85,6 +87,7 @@ func (cilium) objects(c Config, k Cluster, fetched []*unstructured.Unstructured)
 	p.fail(checkCilium("the chart", reference.TagOf(p.imageOf("DaemonSet", "kube-system", "cilium", "cilium-agent"))))
 	settings := p.one("ConfigMap", "kube-system", "cilium-config")
 	set := func(key, value string) { p.set(settings, value, "data", key) }
+	p.hostPath(p.one("DaemonSet", "kube-system", "cilium"), host.SharedCNIDir, host.CNIDir)
 	set("kube-proxy-replacement", "false")
 	set("ipam", "kubernetes")
 	set("ipv4-native-routing-cidr", k.PodSubnet)
@@ -125,7 +128,7 @@ func (cilium) traces() Traces {
 			// This file keeps the rp_filter that the agent sets on the pods' links; udev would set
 			// the system's value (Cilium's chart: sysctlfix).
 			"/etc/sysctl.d/99-zzz-override_cilium.conf",
-			"/etc/cni/net.d/05-cilium.conflist", "/opt/cni/bin/cilium-cni",
+			host.SharedCNIDir + "/05-cilium.conflist", "/opt/cni/bin/cilium-cni",
 			"/var/lib/cni/cache", "/var/lib/cni/results",
 		},
 		Dirs: append([]string{"/sys/fs/bpf/tc"}, cniDirs()...),

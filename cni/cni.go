@@ -12,8 +12,10 @@ package cni
 import (
 	"context"
 	"fmt"
+	"path"
 	"slices"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/reference"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/manifests"
@@ -60,6 +62,18 @@ func AllTraces() Traces {
 		all = all.and(p.traces())
 	}
 	return all
+}
+
+// ConfFiles returns the names of the files that the plugins write to the runtime's network directory.
+// The pods of an earlier airgap wrote them to host.SharedCNIDir.
+func ConfFiles() []string {
+	var names []string
+	for _, p := range AllTraces().Paths {
+		if path.Dir(p) == host.SharedCNIDir {
+			names = append(names, path.Base(p))
+		}
+	}
+	return names
 }
 
 // Links returns the names of the configured plugin's network interfaces. A name ending in * stands for

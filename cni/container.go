@@ -84,13 +84,22 @@ func (c *container) dropProbeArgument(probe string, spellings ...string) {
 
 // container returns the container of a workload with a name.
 func (p *patched) container(o *unstructured.Unstructured, name string) *container {
+	return p.among("containers", o, name)
+}
+
+// initContainer returns the init container of a workload with a name.
+func (p *patched) initContainer(o *unstructured.Unstructured, name string) *container {
+	return p.among("initContainers", o, name)
+}
+
+func (p *patched) among(field string, o *unstructured.Unstructured, name string) *container {
 	c := &container{patched: p, title: titleOf(o), name: name, fields: map[string]any{}}
 	if p.err != nil {
 		return c
 	}
 	// The maps are shared with the object, so changes in them change the object.
 	spec, _ := nested(o.Object, "spec", "template", "spec")
-	list, _ := spec["containers"].([]any)
+	list, _ := spec[field].([]any)
 	for _, item := range list {
 		if m, is := item.(map[string]any); is && m["name"] == name {
 			c.fields = m

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/manifests"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -14,6 +15,7 @@ import (
 const (
 	flannelImage       = "ghcr.io/flannel-io/flannel:v0.28.4"
 	flannelPluginImage = "ghcr.io/flannel-io/flannel-cni-plugin:v1.9.1-flannel1"
+	flannelConf        = "10-flannel.conflist"
 )
 
 // flannel is the default: it has the fewest images and needs no other downloads. It does not support
@@ -64,6 +66,7 @@ type flannelBackend struct {
 type flannelValues struct {
 	Image, PluginImage string
 	NetConf, CNIConf   string
+	ConfDir, ConfFile  string // of the plugins' configuration on the host
 	Checksum           string // of both configurations
 }
 
@@ -84,6 +87,7 @@ func (flannel) objects(config Config, cluster Cluster, _ []*unstructured.Unstruc
 	return manifests.Render("flannel.yaml", flannelValues{
 		Image: flannelImage, PluginImage: flannelPluginImage,
 		NetConf: string(netConf), CNIConf: string(cniConf),
+		ConfDir: host.CNIDir, ConfFile: flannelConf,
 		Checksum: fmt.Sprintf("%x", sum[:8]),
 	})
 }
@@ -127,7 +131,7 @@ func (flannel) traces() Traces {
 		Tables: []string{"flannel-ipv4", "flannel-ipv6", "cni_hostport"},
 		Chains: []string{"FLANNEL-", "CNI-HOSTPORT-", "CNI-DN-"},
 		Paths: []string{
-			"/run/flannel", "/etc/cni/net.d/10-flannel.conflist", "/opt/cni/bin/flannel",
+			"/run/flannel", host.SharedCNIDir + "/" + flannelConf, "/opt/cni/bin/flannel",
 			"/var/lib/cni/flannel", "/var/lib/cni/cache", "/var/lib/cni/networks/cbr0", "/var/lib/cni/results",
 		},
 		Dirs: cniDirs(),

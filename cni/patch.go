@@ -66,6 +66,27 @@ func (p *patched) annotate(o *unstructured.Unstructured, key, value string) {
 	}
 }
 
+// hostPath gives the volume of a host's directory another directory. A workload without such a volume is
+// an error.
+func (p *patched) hostPath(o *unstructured.Unstructured, from, to string) {
+	if p.err != nil {
+		return
+	}
+	spec, _ := nested(o.Object, "spec", "template", "spec")
+	volumes, _ := spec["volumes"].([]any)
+	found := false
+	for _, item := range volumes {
+		volume, _ := item.(map[string]any)
+		at, _ := volume["hostPath"].(map[string]any)
+		if at["path"] == from || at["path"] == to {
+			at["path"], found = to, true
+		}
+	}
+	if !found {
+		p.fail(&StructureError{titleOf(o), "volume with the host's " + from})
+	}
+}
+
 // nested returns a map below another one, not a copy of it.
 func nested(m map[string]any, path ...string) (below map[string]any, found bool) {
 	for _, key := range path {

@@ -3,10 +3,13 @@ package cni
 import (
 	"fmt"
 	"net/netip"
+	"path"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // plugin is the interface of a network plugin. Its Config arguments are settled: without Auto.
@@ -111,7 +114,7 @@ func (t Traces) and(more Traces) Traces {
 
 // cniDirs returns the directories of CNI plugins, each before its parent directory.
 func cniDirs() []string {
-	return []string{"/var/lib/cni/networks", "/var/lib/cni", "/etc/cni/net.d", "/etc/cni", "/opt/cni/bin", "/opt/cni"}
+	return []string{"/var/lib/cni/networks", "/var/lib/cni", host.SharedCNIDir, path.Dir(host.SharedCNIDir), "/opt/cni/bin", "/opt/cni"}
 }
 
 func parseSubnet(text string) (netip.Prefix, error) {

@@ -29,6 +29,9 @@ func TestChangedUpstream(t *testing.T) {
 		{"no mode of IP-in-IP", "CALICO_IPV4POOL_IPIP", "CALICO_IPV4_TUNNEL", "DaemonSet kube-system/calico-node", "variable CALICO_IPV4POOL_IPIP in container calico-node", ""},
 		{"no mode of VXLAN", "CALICO_IPV4POOL_VXLAN", "CALICO_VXLAN", "DaemonSet kube-system/calico-node", "variable CALICO_IPV4POOL_VXLAN in container calico-node", ""},
 		{"other probes", "-bird-ready", "-bgp-ready", "DaemonSet kube-system/calico-node", "-bird-ready in the readinessProbe of container calico-node", ""},
+		{"no directory", "path: /etc/cni/net.d}", "path: /etc/cni}", "DaemonSet kube-system/calico-node", "volume with the host's /etc/cni/net.d", ""},
+		{"no installer", "- name: install-cni\n", "- name: installer\n", "DaemonSet kube-system/calico-node", "container install-cni", ""},
+		{"no directory of the operator", "confDir:", "configDir:", "CustomResourceDefinition of Installation", "spec.cni.confDir", "v1_crd_projectcalico_org.yaml"},
 		{"no settings", "kind: FelixConfiguration,", "kind: NodeConfiguration,", "CustomResourceDefinition of FelixConfiguration", "", ""},
 		{"no port", "vxlanPort:", "overlayPort:", "CustomResourceDefinition of FelixConfiguration", "spec.vxlanPort", ""},
 		{
@@ -106,6 +109,7 @@ func TestChangedChart(t *testing.T) {
 		"no MTU":          {without("ConfigMap", "cilium-config", "data", "mtu"), "ConfigMap kube-system/cilium-config", "data.mtu"},
 		"no routing mode": {without("ConfigMap", "cilium-config", "data", "routing-mode"), "ConfigMap kube-system/cilium-config", "data.routing-mode"},
 		"no agent":        {without("DaemonSet", "cilium"), "DaemonSet kube-system/cilium", ""},
+		"no directory":    {without("DaemonSet", "cilium", "spec", "template", "spec", "volumes"), "DaemonSet kube-system/cilium", "volume with the host's /etc/cni/net.d"},
 	} {
 		_, err := cni.Objects(n.config, n.cluster(), tc.fetched)
 		if shape, is := errors.AsType[*cni.StructureError](err); !is || shape.Object != tc.object || shape.Field != tc.field {

@@ -39,7 +39,7 @@ type network struct {
 // networks returns every plugin with its defaults, and with all its settings.
 func networks() []network {
 	return []network{
-		{name: "flannel", golden: "flannel.golden.yaml", says: []string{"8472"}},
+		{name: "flannel", golden: "flannel.golden.yaml", says: []string{"8472", `"/etc/airgap/cni/net.d/10-flannel.conflist"`}},
 		{name: "flannel, set", config: cni.Config{Port: 4799, MTU: 1450}, proxy: "nftables", says: []string{"4799", "1450", `\"EnableNFTables\":true`}},
 		{
 			name: "flannel, native", config: cni.Config{Encapsulation: cni.Native, MTU: 1400},
@@ -49,7 +49,7 @@ func networks() []network {
 			name: "calico", config: cni.Config{Plugin: cni.Calico}, golden: "calico.golden.yaml",
 			says: []string{
 				`"calico_backend":"vxlan"`, `"CALICO_IPV4POOL_VXLAN","value":"Always"`, `"CALICO_IPV4POOL_IPIP","value":"Never"`, `"vxlanPort":4789`,
-				`"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip",
+				`"iptablesBackend":"NFT"`, `"veth_mtu":"0"`, "kubernetes-internal-ip", `"CNI_NET_DIR","value":"/etc/airgap/cni/net.d"`,
 			},
 			never: []string{"bird", "bgp"},
 		},
@@ -87,7 +87,10 @@ func networks() []network {
 		},
 		{
 			name: "operator", config: cni.Config{Plugin: cni.Calico, Calico: cni.CalicoConfig{Form: cni.OperatorForm}}, golden: "calico-operator.golden.yaml",
-			says:  []string{`"bgp":"Disabled"`, `"encapsulation":"VXLAN"`, `"linuxDataplane":"Iptables"`, `"kubernetes":"NodeInternalIP"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`, `"kind":"APIServer"`},
+			says: []string{
+				`"bgp":"Disabled"`, `"encapsulation":"VXLAN"`, `"linuxDataplane":"Iptables"`, `"kubernetes":"NodeInternalIP"`, `"vxlanPort":4789`, `"iptablesBackend":"NFT"`,
+				`"kind":"APIServer"`, `"confDir":"/etc/airgap/cni/net.d"`,
+			},
 			never: []string{`"registry"`, `"mtu"`}, host: operated(),
 		},
 		{

@@ -3,6 +3,7 @@ package kubeadm
 import (
 	"io/fs"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/leave"
 	"airgap.dev/airgap/kubeadm/node"
@@ -17,7 +18,7 @@ func fileControls(c Config) []Control {
 	}
 	controls := []Control{
 		files("1.1.1-1.1.8", "/etc/kubernetes/manifests/*.yaml", 0o600, ByKubeadm, "write access here gives root on the host"),
-		files("1.1.9, 1.1.10", "/etc/cni/net.d/*.conflist", 0o600, ByAirgap, "write access here decides which program runs as root for every pod"),
+		files("1.1.9, 1.1.10", host.CNIDir+"/*.conflist", 0o600, ByAirgap, "write access here decides which program runs as root for every pod"),
 		files("1.1.11", node.EtcdDir, 0o700, ByKubeadm, "contains all data of the cluster"),
 		files("1.1.13, 1.1.14", "/etc/kubernetes/*admin.conf", 0o600, ByKubeadm, "contains the administrator's credentials"),
 		files("1.1.15, 1.1.16", "/etc/kubernetes/scheduler.conf", 0o600, ByKubeadm, "contains a key"),

@@ -18,7 +18,7 @@ func TestRenderNeedsEveryValue(t *testing.T) {
 func TestRenderQuotesValues(t *testing.T) {
 	hostile := "x\"\nkind: Secret\n# {{.}}"
 	objects, err := Render("flannel.yaml", map[string]string{
-		"Image": hostile, "PluginImage": "p", "NetConf": "n", "CNIConf": "c", "Checksum": "1e5",
+		"Image": hostile, "PluginImage": "p", "NetConf": "n", "CNIConf": "c", "Checksum": "1e5", "ConfDir": "/d", "ConfFile": "f",
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,16 +1,11 @@
 package preflight
 
 import (
-	"slices"
 	"strings"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/preflight/facts"
 )
-
-// isPodmans reports whether podman has made the leftover.
-func isPodmans(path string) bool {
-	return strings.HasPrefix(path, "/"+facts.CNIDir+"/") && strings.Contains(path, "podman")
-}
 
 var oldCluster = Check{
 	ID: "old-cluster", Title: "No remains of another cluster", Source: "kubeadm DirAvailable, FileAvailable",
@@ -24,9 +19,10 @@ func judgeLeftovers(f *facts.Facts, w *Want) Result {
 	}
 	var blocking, untidy []string
 	for _, l := range f.Leftovers {
-		if l.Blocks {
+		switch {
+		case l.Blocks:
 			blocking = append(blocking, l.Path)
-		} else {
+		case !strings.HasPrefix(l.Path, host.SharedCNIDir+"/"): // in surveys of an older airgap; the runtime does not read it
 			untidy = append(untidy, l.Path)
 		}
 	}
@@ -44,14 +40,8 @@ func judgeLeftovers(f *facts.Facts, w *Want) Result {
 	case len(blocking) > 0:
 		return Result{Fail, strings.Join(append(blocking, untidy...), ", "), want,
 			"if the old cluster is no longer needed: run airgap reset (or kubeadm reset, or the other distribution's uninstaller), then reboot"}
-	case len(untidy) > 0 && !slices.ContainsFunc(untidy, isPodmans):
-		return Result{Warn, strings.Join(untidy, ", "), want, "remove them with airgap reset, then reboot"}
 	case len(untidy) > 0:
-		fix := "move podman's file to another directory, and set network_config_dir in /etc/containers/containers.conf to it: until the pod network is there, the runtime would connect pods to podman's bridge"
-		if !isPodmans(untidy[0]) || len(untidy) > 1 {
-			fix += "; remove the others with airgap reset, then reboot"
-		}
-		return Result{Warn, strings.Join(untidy, ", "), want, fix}
+		return Result{Warn, strings.Join(untidy, ", "), want, "remove them with airgap reset, then reboot"}
 	default:
 		return pass("none")
 	}

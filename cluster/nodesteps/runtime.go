@@ -4,6 +4,7 @@ import (
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/dnf"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/release"
@@ -32,7 +33,7 @@ func Runtime(s *site.Site) (runtime.Options, error) {
 	}
 	m, err := s.Mirror()
 	return runtime.Options{
-		Runtime: s.Config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Facts: s.Facts, NVIDIA: s.Node.Has(config.GPU),
+		Runtime: s.Config.Runtime, Sandbox: sandbox, Pinned: pinned, Mirrors: m.Default(), Network: cni.ConfFiles(), Facts: s.Facts, NVIDIA: s.Node.Has(config.GPU),
 		Foreign: dnf.Transaction{Host: s.Machine.Host, StateDir: site.DnfDir}.Foreign,
 	}, err
 }

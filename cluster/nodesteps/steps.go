@@ -53,7 +53,8 @@ func Steps(s *site.Site, from Source, addr string, p ui.Progress) ([]step.Step, 
 // checks it.
 func RuntimeSteps(s *site.Site) ([]step.Step, error) {
 	options, err := Runtime(s)
-	steps := []step.Step{runtime.ServiceStep(s.Machine.Machine, options), runtime.CrictlStep(s.Machine.Machine, s.Config.Runtime)}
+	m := s.Machine.Machine
+	steps := []step.Step{runtime.ServiceStep(m, options), runtime.NetworkMovedStep(m), runtime.CrictlStep(m, s.Config.Runtime)}
 	if s.Config.Registry.Existing == nil {
 		steps = append(steps, runtime.PullStep(s.Machine.Machine, names.Canary, options.Mirrors))
 	}

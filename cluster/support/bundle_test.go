@@ -216,7 +216,7 @@ func TestNoKeyIsListed(t *testing.T) {
 	s := &sickHost{Dir: t.TempDir()}
 	secret := []string{
 		"etc/airgap/pki/ca.key", "etc/airgap/pki/registry.key", "etc/airgap/registry.htpasswd", "etc/kubernetes/pki/ca.key", "etc/kubernetes/admin.conf", "etc/kubernetes/kubelet.conf",
-		"etc/kubernetes/apiserver/encryption.yaml", "etc/cni/net.d/calico-kubeconfig.conf", "etc/containerd/conf.d/client.key",
+		"etc/kubernetes/apiserver/encryption.yaml", "etc/cni/net.d/calico-kubeconfig.conf", "etc/airgap/cni/net.d/calico-kubeconfig", "etc/containerd/conf.d/client.key",
 		"var/lib/airgap/backup/x/etc/kubernetes/manifests/a.yaml", "etc/fapolicyd/rules.d/a.pem",
 	}
 	for _, name := range append(secret, "etc/kubernetes/apiserver/audit-policy.yaml") {

@@ -70,7 +70,7 @@ func (e *Evidence) configFiles() []string {
 		"etc/containerd/*.toml", "etc/containerd/conf.d/*", "etc/containerd/certs.d/*/hosts.toml",
 		"etc/crio/*.conf", "etc/crio/crio.conf.d/*", "etc/containers/*.conf", "etc/containers/registries.conf.d/*",
 		"etc/kubernetes/manifests/*.yaml", "etc/kubernetes/apiserver/*.yaml", "var/lib/kubelet/config.yaml", "var/lib/kubelet/kubeadm-flags.env", "var/lib/kubelet/instance-config.yaml",
-		"etc/cni/net.d/*.conflist", "etc/cni/net.d/*.conf", "etc/nvidia-container-runtime/*.toml", "etc/cdi/*", "run/flannel/subnet.env",
+		"etc/airgap/cni/net.d/*.conflist", "etc/cni/net.d/*.conflist", "etc/cni/net.d/*.conf", "etc/nvidia-container-runtime/*.toml", "etc/cdi/*", "run/flannel/subnet.env",
 		"etc/systemd/system/airgap*", "etc/systemd/system/*.service.d/*.conf", "usr/lib/systemd/system/kubelet.service.d/*.conf",
 		"etc/systemd/system/containerd.service", "etc/systemd/system/crio.service", "etc/sysconfig/kubelet", "etc/sysconfig/airgap*", "etc/sysconfig/crio",
 		"etc/sysctl.conf", "etc/sysctl.d/*.conf", "usr/local/lib/sysctl.d/*.conf", "etc/tuned/active_profile", "etc/modules-load.d/*.conf", "etc/modprobe.d/*.conf", "etc/NetworkManager/conf.d/*.conf", "etc/firewalld/zones/*.xml",

@@ -26,6 +26,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"airgap.dev/airgap/e2e/lab/room"
 	"airgap.dev/airgap/e2e/lab/root"
 )
 
@@ -47,13 +48,7 @@ type Lab struct {
 }
 
 // CacheDir returns $AIRGAP_LAB_CACHE, or ~/.cache/airgap-lab.
-func CacheDir() (string, error) {
-	if dir := os.Getenv("AIRGAP_LAB_CACHE"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	dir, err := os.UserCacheDir()
-	return filepath.Join(dir, "airgap-lab"), err
-}
+func CacheDir() (string, error) { return room.CacheDir() }
 
 var runName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,19}$`)
 

@@ -48,12 +48,12 @@ func Baseline(ctx context.Context, e *Env) error {
 // closed checks that only root can read root's files. It reads them as an unprivileged
 // user and does not trust the mode.
 func closed(ctx context.Context, e *Env, first, worker lab.Machine) error {
-	const readable = `found=$(runuser -u nobody -- find /etc/kubernetes /var/lib/etcd /var/log/kubernetes /etc/cni/net.d /var/lib/kubelet /usr/lib/systemd/system/kubelet.service /usr/lib/systemd/system/kubelet.service.d -type f -readable 2>/dev/null); test -z "$found" || { echo "$found"; exit 1; }`
+	const readable = `found=$(runuser -u nobody -- find /etc/kubernetes /var/lib/etcd /var/log/kubernetes /etc/airgap/cni/net.d /var/lib/kubelet /usr/lib/systemd/system/kubelet.service /usr/lib/systemd/system/kubelet.service.d -type f -readable 2>/dev/null); test -z "$found" || { echo "$found"; exit 1; }`
 	for _, m := range []lab.Machine{first, worker} {
 		if err := e.Script(ctx, m, readable,
 			`test "$(stat -c '%a %U:%G' /var/lib/kubelet/config.yaml)" = '600 root:root'`,
 			`test "$(stat -c '%a %U:%G' /etc/kubernetes/pki/ca.crt)" = '600 root:root'`,
-			`test "$(stat -c %a /etc/cni/net.d/10-flannel.conflist)" = 600`,
+			`test "$(stat -c %a /etc/airgap/cni/net.d/10-flannel.conflist)" = 600`,
 		); err != nil {
 			return err
 		}

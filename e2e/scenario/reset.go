@@ -64,8 +64,8 @@ func Reset(ctx context.Context, e *Env) error {
 
 // configureSite configures a server like a site's server: a running firewalld with manual settings
 // and later changes, a hardened setting that routing changes, packet filter rules in a
-// separate table and in one that iptables shares, an interface, and a file in the directory
-// of the pod network.
+// separate table and in one that iptables shares, an interface, and files in the directory
+// from which podman reads networks.
 func configureSite(ctx context.Context, e *Env, m lab.Machine) error {
 	return e.Script(ctx, m,
 		"sysctl -qw net.ipv4.conf.all.accept_redirects=0",
@@ -73,6 +73,7 @@ func configureSite(ctx context.Context, e *Env, m lab.Machine) error {
 		"nft add table ip filter && nft 'add chain ip filter INPUT { type filter hook input priority filter; policy accept; }' && nft add rule ip filter INPUT ip saddr 10.99.0.0/24 counter accept",
 		"ip link add bank0 type bridge && ip address add 10.99.0.1/24 dev bank0 && ip link set bank0 up",
 		"mkdir -p /etc/cni/net.d && echo podman >/etc/cni/net.d/README",
+		`echo '{"name":"bank","cniVersion":"1.0.0","plugins":[{"type":"no-such-plugin"}]}' >/etc/cni/net.d/00-bank.conflist`, // a runtime that reads it starts no pod
 		"mkdir -p /etc/containerd/conf.d && printf 'version = 3\n[plugins.\"io.containerd.cri.v1.images\"]\nmax_concurrent_downloads = 7\n' >/etc/containerd/conf.d/bank.toml",
 		"cat >/etc/firewalld/zones/public.xml <<'END'\n"+siteZone+"END",
 		"systemctl enable --now firewalld",

@@ -21,6 +21,7 @@ import (
 
 	"airgap.dev/airgap/e2e/lab"
 	"airgap.dev/airgap/e2e/lab/kernel"
+	"airgap.dev/airgap/e2e/lab/room"
 	"airgap.dev/airgap/e2e/lab/root"
 	"airgap.dev/airgap/e2e/secrets"
 	"airgap.dev/airgap/e2e/upstream"
@@ -135,8 +136,11 @@ func newEnv(name, program string, log io.Writer) (*Env, error) {
 
 // Prepare builds the requirements of all scenarios once: the upstream, and in parallel the
 // disk of containers. The first scenario with emulated machines builds their disk. Prepare
-// first checks that this machine's kernel supports the servers.
+// first checks that this machine and its kernel support the servers.
 func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
+	if err := room.Ready(); err != nil {
+		return "", err
+	}
 	if err := kernel.Ready(ctx); err != nil {
 		return "", err
 	}

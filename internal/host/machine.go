@@ -15,6 +15,15 @@ const (
 	LogDir   = "/var/log/airgap"
 )
 
+const (
+	// CNIDir has the configuration of the pod network. The runtime uses the first file of its
+	// directory, so no other program may write here.
+	CNIDir = "/etc/airgap/cni/net.d"
+	// SharedCNIDir is the default directory of all runtimes. podman of EL 8 connects its containers
+	// to the networks in it. airgap wrote the pod network there before it had CNIDir.
+	SharedCNIDir = "/etc/cni/net.d"
+)
+
 // Machine is a host that steps change. Root comes before every path
 // that is read or written; "" or "/" is the machine itself.
 type Machine struct {

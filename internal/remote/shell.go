@@ -8,8 +8,8 @@ import "strings"
 const loginLine = `exec /bin/sh -c 'IFS= read -r line && eval "$line"'`
 
 // environment replaces the environment of the user's shell, so that root's programs
-// are found and messages are in one language.
-const environment = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C"
+// are found and messages are in one language. Programs in Python read LANGUAGE before LC_ALL.
+const environment = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C LANGUAGE="
 
 // script is the line that /bin/sh reads: it becomes root, marks both streams, and runs args in its place, after
 // assignments for the environment. The user's own files may have set PATH, so the directories of sudo are added.
@@ -19,7 +19,7 @@ func script(prefix string, args []string) string {
 		quoted[i] = quote(a)
 	}
 	inner := "echo " + split(outputMark) + "; echo " + split(leaderMark) + "$$ >&2; exec env " + environment + " " + strings.Join(quoted, " ")
-	return `n=$(printf '\nx'); n=${n%x}; PATH=$PATH:/usr/local/bin:/usr/bin:/bin; LC_ALL=C; export PATH LC_ALL; exec ` +
+	return `n=$(printf '\nx'); n=${n%x}; PATH=$PATH:/usr/local/bin:/usr/bin:/bin; LC_ALL=C; LANGUAGE=; export PATH LC_ALL LANGUAGE; exec ` +
 		prefix + "/bin/sh -c " + strings.ReplaceAll(quote(inner), "\n", `'"$n"'`)
 }
 

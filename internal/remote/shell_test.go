@@ -106,3 +106,20 @@ func TestNoSession(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestEnvironmentOfCommands: the language of the user on the host does not reach commands. Programs in Python read LANGUAGE
+// before LC_ALL, and sudo keeps it on Enterprise Linux.
+func TestEnvironmentOfCommands(t *testing.T) {
+	for name, value := range map[string]string{"LANG": "ko_KR.UTF-8", "LC_ALL": "ko_KR.UTF-8", "LANGUAGE": "ko_KR:ko"} {
+		t.Setenv(name, value)
+	}
+	c, s := connected(t)
+	s.Sudo(t, "hunter2", false, true)
+	if err := c.BecomeRoot(t.Context(), "hunter2"); err != nil {
+		t.Fatal(err)
+	}
+	var stdout bytes.Buffer
+	if err := c.Run(t.Context(), Command{Args: []string{"sh", "-c", "echo $LC_ALL:$LANGUAGE:"}, Stdout: &stdout}); err != nil || stdout.String() != "C::\n" {
+		t.Errorf("the language is %q, %v", stdout.String(), err)
+	}
+}

@@ -19,19 +19,23 @@ type DriverCheck struct {
 	Host, Runtime, Kubelet Driver
 	Others                 []string // files not written by airgap that may set the runtime's driver; only if it differs from the host's
 	Mirrors                string   // directory in which the runtime finds its registries; "" if its configuration does not name one
+	Network                string   // directory in which the runtime finds the pod network
 	engine                 engine
 }
 
 // Err returns nil if all three drivers are equal and the runtime uses airgap's mirrors.
 func (a DriverCheck) Err() error {
-	var drivers, mirrors error
+	var drivers, mirrors, network error
 	if a.Runtime != a.Host || a.Kubelet != a.Host {
 		drivers = fmt.Errorf("cgroup drivers differ: the host needs %s, %s uses %s, the kubelet uses %s", a.Host, a.engine.title, a.Runtime, a.Kubelet)
 	}
 	if a.Mirrors != a.engine.mirrors {
 		mirrors = fmt.Errorf("%s reads registries from %q instead of %s and would pull from the internet: check the files that %s imports", a.engine.title, a.Mirrors, a.engine.mirrors, a.engine.config)
 	}
-	return errors.Join(drivers, mirrors)
+	if a.Network != host.CNIDir {
+		network = fmt.Errorf("%s reads the pod network from %q instead of %s: check the files that %s imports", a.engine.title, a.Network, host.CNIDir, a.engine.config)
+	}
+	return errors.Join(drivers, mirrors, network)
 }
 
 // ReadBack reads the effective settings: the dump of the runtime, including drop-ins, and the file
@@ -46,7 +50,7 @@ func ReadBack(ctx context.Context, m host.Machine) (DriverCheck, error) {
 	if err != nil {
 		return a, err
 	}
-	a.Runtime, a.Mirrors = runtime.Driver, runtime.Mirrors
+	a.Runtime, a.Mirrors, a.Network = runtime.Driver, runtime.Mirrors, runtime.Network
 	if a.Runtime != a.Host {
 		if a.Others, err = foreignDropIns(m, a.engine); err != nil {
 			return a, err

@@ -23,7 +23,8 @@ func agreeing(m host.Machine) step.Step {
 }
 
 func dumpWith(defaultRuntime, more string) string {
-	return "version = 4\n" + ourMirrors + "[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = '" + defaultRuntime + "'\n" +
+	return "version = 4\n" + ourMirrors + "[plugins.'io.containerd.cri.v1.runtime'.cni]\nconf_dir = '/etc/airgap/cni/net.d'\n" +
+		"[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = '" + defaultRuntime + "'\n" +
 		"[plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n" + more
 }
 
@@ -40,8 +41,11 @@ func TestReadBack(t *testing.T) {
 		"the default is gone":         {dumpWith("nvidia", ""), "cgroupDriver: systemd\n", `default runtime "nvidia" is not defined`},
 		"another's mirrors": {strings.Replace(dumpWith("runc", ""), "/etc/containerd/certs.d", "/etc/docker/certs.d", 1), "cgroupDriver: systemd\n",
 			`from "/etc/docker/certs.d" instead of /etc/containerd/certs.d`},
+		"another's network": {strings.Replace(dumpWith("runc", ""), "/etc/airgap/cni/net.d", "/etc/cni/net.d", 1), "cgroupDriver: systemd\n",
+			`from "/etc/cni/net.d" instead of /etc/airgap/cni/net.d`},
 		"no mirrors": {strings.Replace(dumpWith("runc", ""), ourMirrors, "", 1), "cgroupDriver: systemd\n", `from "" instead of`},
 		"version 2": {"version = 2\n[plugins.'io.containerd.grpc.v1.cri'.registry]\nconfig_path = '/etc/containerd/certs.d'\n" +
+			"[plugins.'io.containerd.grpc.v1.cri'.cni]\nconf_dir = '/etc/airgap/cni/net.d'\n" +
 			"[plugins.'io.containerd.grpc.v1.cri'.containerd]\ndefault_runtime_name = 'runc'\n" +
 			"[plugins.'io.containerd.grpc.v1.cri'.containerd.runtimes.runc.options]\nSystemdCgroup = true\n", "cgroupDriver: systemd\n", ""},
 		"no TOML": {"version = ", "cgroupDriver: systemd\n", "read the runtime's effective configuration"},

@@ -132,6 +132,7 @@ func pulling() map[string]any {
 func running(o Options) map[string]any {
 	return map[string]any{
 		"enable_selinux": o.Facts.SELinux,
+		"cni":            map[string]any{"conf_dir": host.CNIDir},
 		"containerd": map[string]any{
 			"default_runtime_name": "runc",
 			"runtimes":             map[string]any{"runc": handler(o, o.Runtime.engine().runc)},

@@ -105,7 +105,7 @@ func crioSettings(o Options) map[string]any {
 			"pull_progress_timeout": pullProgressTimeout,
 		},
 		"network": map[string]any{
-			"network_dir": "/etc/cni/net.d",
+			"network_dir": host.CNIDir,
 			"plugin_dirs": []any{"/opt/cni/bin"},
 		},
 		"runtime": map[string]any{
@@ -136,11 +136,14 @@ func readCRIODump(dump []byte) (effective, error) {
 			Runtime struct {
 				Manager Driver `toml:"cgroup_manager"`
 			} `toml:"runtime"`
+			Network struct {
+				Dir string `toml:"network_dir"`
+			} `toml:"network"`
 		} `toml:"crio"`
 	}
-	config.CRIO.Runtime.Manager = Systemd
+	config.CRIO.Runtime.Manager, config.CRIO.Network.Dir = Systemd, host.SharedCNIDir
 	if err := toml.Unmarshal(dump, &config); err != nil {
 		return effective{}, err
 	}
-	return effective{Driver: config.CRIO.Runtime.Manager}, nil
+	return effective{Driver: config.CRIO.Runtime.Manager, Network: config.CRIO.Network.Dir}, nil
 }

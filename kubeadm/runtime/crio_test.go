@@ -55,7 +55,7 @@ func TestCRIOConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 			dump := hosttest.Output(t, hosttest.LabProgram(t, "crio/crio"), "--config", config, "--config-dir", dropIns, "config")
-			if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{Driver: tc.driver}) {
+			if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{Driver: tc.driver, Network: host.CNIDir}) {
 				t.Errorf("effective: %+v, %v:\n%s", e, err, dump)
 			}
 			for _, setting := range []string{

@@ -16,6 +16,7 @@ type effective struct {
 	Type    string // type of the default handler, only containerd: "io.containerd.runc.v2"
 	Version int    // version of the configuration format, only containerd
 	Mirrors string // directory with the registry mirrors; "" if the configuration does not name it
+	Network string // directory with the configuration of the pod network
 }
 
 func readEffective(ctx context.Context, m host.Machine, e engine) (effective, error) {
@@ -50,6 +51,9 @@ func readContainerdDump(dump []byte) (effective, error) {
 		} `toml:"registry"`
 	}
 	type runtimes struct {
+		CNI struct {
+			ConfDir string `toml:"conf_dir"`
+		} `toml:"cni"`
 		Containerd struct {
 			DefaultRuntimeName string `toml:"default_runtime_name"`
 			Runtimes           map[string]struct {
@@ -76,7 +80,7 @@ func readContainerdDump(dump []byte) (effective, error) {
 	if config.Version == 2 && config.Plugins.CRI2 != nil {
 		i, r = config.Plugins.CRI2.images, config.Plugins.CRI2.runtimes
 	}
-	e := effective{Driver: Cgroupfs, Default: r.Containerd.DefaultRuntimeName, Version: config.Version, Mirrors: i.Registry.ConfigPath}
+	e := effective{Driver: Cgroupfs, Default: r.Containerd.DefaultRuntimeName, Version: config.Version, Mirrors: i.Registry.ConfigPath, Network: r.CNI.ConfDir}
 	chosen, ok := r.Containerd.Runtimes[e.Default]
 	if !ok {
 		return e, fmt.Errorf("the default runtime %q is not defined", e.Default)

@@ -182,7 +182,7 @@ func TestPackagedCRIO(t *testing.T) {
 		}
 	}
 	dump := hosttest.Output(t, hosttest.LabProgram(t, "crio/crio"), "--config-dir", dropIns, "config")
-	if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{Driver: Systemd}) {
+	if e, err := readCRIODump([]byte(dump)); err != nil || e != (effective{Driver: Systemd, Network: host.CNIDir}) {
 		t.Errorf("effective: %+v, %v:\n%s", e, err, dump)
 	}
 	_, runc, _ := strings.Cut(dump, "[crio.runtime.runtimes.runc]")

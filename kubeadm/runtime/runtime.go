@@ -50,7 +50,8 @@ func (r *Config) Default(kubernetes string) {
 
 // Validate returns an error for every invalid value. Call Default first.
 func (r Config) Validate(at *field.Path) field.ErrorList {
-	return append(r.ValidateStored(at), r.misspelt(at.Child("overrides"))...)
+	own := at.Child("overrides")
+	return slices.Concat(r.ValidateStored(at), r.misspelt(own), r.networkMoved(own))
 }
 
 // ValidateStored is Validate for the section of a bundle that this host already has. It does not

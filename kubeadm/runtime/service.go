@@ -8,6 +8,7 @@ import (
 	"maps"
 	"net"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,7 @@ type Options struct {
 	Sandbox string   // sandbox image of pods
 	Pinned  []string // images that a node needs to start again; image garbage collection must not delete them
 	Mirrors string   // file with the registry mirrors
+	Network []string // names of the files that the network plugins write to the runtime's network directory
 	Facts   Facts
 	// Foreign returns the installed packages of a name that airgap did not install. It is not
 	// called for an archive.
@@ -117,6 +119,9 @@ func (s service) start(ctx context.Context) error {
 	if err := s.keepConfig(e); err != nil {
 		return err
 	}
+	if err := s.keepNetwork(e); err != nil { // before the runtime reads only the new directory
+		return err
+	}
 	if err := s.write(ctx, e, files); err != nil {
 		return err
 	}
@@ -168,15 +173,20 @@ func (s service) keepConfig(e engine) error {
 
 // effective checks that airgap's settings are effective: the site's drop-ins and overrides come
 // later, and in containerd 1.7 a drop-in replaces the whole table of a plugin. It overrides a
-// foreign cgroup driver. Foreign mirrors are an error that the operator must fix.
+// foreign cgroup driver. Foreign mirrors and another network directory are errors that the operator
+// must fix.
 func (s service) effective(ctx context.Context, e engine) error {
 	found, err := readEffective(ctx, s.m, e)
 	if err != nil {
 		return err
 	}
 	a := DriverCheck{Host: s.options.Facts.Driver, Runtime: found.Driver, Kubelet: s.options.Facts.Driver, Mirrors: found.Mirrors, engine: e}
-	if a.Mirrors != e.mirrors {
+	a.Network = found.Network
+	switch {
+	case a.Mirrors != e.mirrors:
 		return &host.Failure{What: "configure " + e.title, Err: a.Err(), Next: "move the settings of the site's files in " + e.dropIns + " to runtime.overrides in airgap.yaml"}
+	case a.Network != host.CNIDir:
+		return &host.Failure{What: "configure " + e.title, Err: a.Err(), Next: "remove conf_dir or network_dir from the site's files in " + e.dropIns + ": the network plugins write only to " + host.CNIDir}
 	}
 	_, err = overrule(ctx, s.m, e, a.Host)
 	return err
@@ -192,7 +202,8 @@ func (s service) stop(ctx context.Context) error {
 	if err := restoreConfig(s.m); err != nil {
 		return err
 	}
-	return errors.Join(host.Remove(s.m.Path(runtimeUndo)), host.Remove(s.m.Path(appliedFile)))
+	return errors.Join(host.Remove(s.m.Path(runtimeUndo)), host.Remove(s.m.Path(appliedFile)),
+		host.Remove(s.m.Path(movedFile)), host.RemoveTree(s.m.Path(path.Dir(host.CNIDir))))
 }
 
 // restoreConfig restores the package's configuration, unless another file exists there now.
@@ -273,6 +284,13 @@ func (s service) plan(ctx context.Context) ([]string, error) {
 	}
 	if s.stale(e, files) {
 		changes = append(changes, "remove "+e.nvidia)
+	}
+	copies, err := s.networkCopies(e)
+	if err != nil {
+		return changes, err
+	}
+	for _, name := range copies {
+		changes = append(changes, fmt.Sprintf("copy %s/%s to %s", host.SharedCNIDir, name, host.CNIDir))
 	}
 	units, err := planUnit(ctx, s.m, e.name)
 	return append(changes, units...), err

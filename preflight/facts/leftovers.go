@@ -21,9 +21,6 @@ func untidyLeftovers() []string {
 	return []string{"var/lib/kubelet/config.yaml", "var/lib/kubelet/kubeadm-flags.env", "etc/kubernetes/kubelet", "etc/kubernetes/config", "root/.kube/config", "var/lib/rancher/k3s", "var/lib/rancher/rke2", "var/lib/k0s"}
 }
 
-// CNIDir is the directory from which the runtime takes the first file as the pod network.
-const CNIDir = "etc/cni/net.d"
-
 // leftoverDir is a directory that may exist, but must be empty.
 type leftoverDir struct {
 	path, suffix string
@@ -33,7 +30,7 @@ type leftoverDir struct {
 func leftoverDirs() []leftoverDir {
 	return []leftoverDir{
 		{"etc/kubernetes/manifests", ".yaml", true}, {"var/lib/etcd", "", true},
-		{CNIDir, "", false}, {"var/lib/cni/networks", "", false}, {"var/lib/kubelet/pods", "", false},
+		{"var/lib/cni/networks", "", false}, {"var/lib/kubelet/pods", "", false},
 	}
 }
 
@@ -70,23 +67,14 @@ func readLeftoverDirs(r reader, f *Facts) error {
 		if name := firstLeftover(names, dir.suffix); name != "" {
 			f.addLeftovers([]string{dir.path + "/" + name}, dir.blocks)
 		}
-		if dir.path != CNIDir {
-			continue
-		}
-		for _, name := range names {
-			if strings.Contains(name, "podman") && strings.Contains(name, ".conf") {
-				f.addLeftovers([]string{CNIDir + "/" + name}, false)
-			}
-		}
 	}
 	return nil
 }
 
-// firstLeftover ignores files that belong to no cluster: podman's configuration in the CNI
-// directory, which is a leftover of its own, and lost+found of a separate file system.
+// firstLeftover ignores lost+found of a separate file system.
 func firstLeftover(names []string, suffix string) string {
 	for _, name := range names {
-		if strings.HasSuffix(name, suffix) && !strings.Contains(name, "podman") && name != "lost+found" {
+		if strings.HasSuffix(name, suffix) && name != "lost+found" {
 			return name
 		}
 	}

@@ -1,6 +1,7 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -16,15 +17,22 @@ type XFS struct {
 
 var xfsFtype = regexp.MustCompile(`\bftype=([01])\b`)
 
-// readXFS asks xfs_info about each XFS file system, once.
+// readXFS asks xfs_info about each XFS file system of a surveyed path, once. A server may have
+// hundreds of others.
 func readXFS(ctx context.Context, r reader, f *Facts) error {
 	mounts, err := readMounts(r)
 	if err != nil {
 		return err
 	}
+	targets, _ := r.targets(ctx, mounts) // the probe targets reports the error
+	used := map[string]bool{}
+	for _, p := range surveyedPaths() {
+		m, _ := mountOf(mounts, r.nearest(mounts, cmp.Or(targets[p], p)))
+		used[m.point] = true
+	}
 	seen := map[string]bool{}
 	for _, m := range mounts {
-		if m.fsType != "xfs" || seen[m.device] {
+		if m.fsType != "xfs" || !used[m.point] || seen[m.device] {
 			continue
 		}
 		seen[m.device] = true
