@@ -46,6 +46,10 @@ func TestCollectGarbage(t *testing.T) {
 	if names := unfinished(t, pushed); len(names) != 0 {
 		t.Errorf("uploads: %v", names)
 	}
+	links, err := filepath.Glob(filepath.Join(pushed, repositoryPath("team/app"), "_layers/sha256/*"))
+	if err != nil || len(links) != 3 {
+		t.Errorf("links to the configuration and two layers of one image: %v, %v", links, err)
+	}
 	if again, err := CollectGarbage(t.Context(), pushed, []*bundle.Bundle{b}, false); err != nil || again.Blobs != 0 || again.Bytes != 0 {
 		t.Errorf("again: %+v, %v", again, err)
 	}

@@ -144,8 +144,12 @@ func probeFrom(content io.ReadSeeker, r *http.Request) error {
 	if r.Method != http.MethodGet {
 		return nil
 	}
-	if _, err := content.Seek(rangeStart(r), io.SeekStart); err != nil {
-		return nil //nolint:nilerr // not an offset: net/http refuses the range
+	size, err := content.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = content.Seek(rangeStart(r, size), io.SeekStart)
+	}
+	if err != nil {
+		return err
 	}
 	if _, err := content.Read(make([]byte, 1)); err != nil && !errors.Is(err, io.EOF) {
 		return err

@@ -16,6 +16,11 @@ import (
 // later.
 func JoinFiles(dir string) http.Handler {
 	return http.StripPrefix("/join/", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !reads(r) {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "the files can only be read", http.StatusMethodNotAllowed)
+			return
+		}
 		f, err := openPlain(dir, r.URL.Path)
 		if errors.Is(err, fs.ErrNotExist) {
 			http.NotFound(w, r)

@@ -1,7 +1,9 @@
 package registry
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,34 +18,78 @@ import (
 func checkManifest(body []byte) *problem {
 	var m struct {
 		SchemaVersion int             `json:"schemaVersion"`
-		Config        *v1.Descriptor  `json:"config"`
-		Layers        []v1.Descriptor `json:"layers"`
-		Manifests     []v1.Descriptor `json:"manifests"`
+		Config        checkedContent  `json:"config"`
+		Layers        checkedContents `json:"layers"`
+		Manifests     checkedContents `json:"manifests"`
 	}
-	invalid := func(format string, values ...any) *problem {
-		return &problem{http.StatusBadRequest, "MANIFEST_INVALID", fmt.Sprintf(format, values...)}
+	err := json.Unmarshal(body, &m)
+	if found := (*problem)(nil); errors.As(err, &found) {
+		return found
 	}
-	if err := json.Unmarshal(body, &m); err != nil {
-		return invalid("%v", err)
+	if err != nil {
+		return invalidManifest("%v", err)
 	}
 	if m.SchemaVersion != 2 {
-		return invalid("its schemaVersion is %d: this registry takes manifests with 2", m.SchemaVersion)
+		return invalidManifest("its schemaVersion is %d: this registry takes manifests with 2", m.SchemaVersion)
 	}
-	all := slices.Concat(m.Layers, m.Manifests)
-	if m.Config != nil {
-		all = append(all, *m.Config)
+	return nil
+}
+
+func invalidManifest(format string, values ...any) *problem {
+	return &problem{http.StatusBadRequest, "MANIFEST_INVALID", fmt.Sprintf(format, values...)}
+}
+
+// checkedContent is a descriptor of a manifest that is checked and not kept.
+type checkedContent struct{}
+
+// UnmarshalJSON returns a *problem for a descriptor that the registry does not accept.
+func (checkedContent) UnmarshalJSON(text []byte) error {
+	var d *v1.Descriptor
+	if err := json.Unmarshal(text, &d); err != nil || d == nil {
+		return err
 	}
-	for _, d := range all {
-		if err := d.Digest.Validate(); err != nil {
-			return &problem{http.StatusBadRequest, "DIGEST_INVALID", fmt.Sprintf("the manifest refers to %q: %v", d.Digest, err)}
+	if problem := checkDescriptor(*d); problem != nil {
+		return problem
+	}
+	return nil
+}
+
+// checkedContents is a list of descriptors. It ends at the first one that the registry does not accept:
+// a small manifest can list a million empty ones, which need much memory.
+type checkedContents struct{}
+
+// UnmarshalJSON is like that of checkedContent.
+func (checkedContents) UnmarshalJSON(text []byte) error {
+	list := json.NewDecoder(bytes.NewReader(text))
+	start, err := list.Token()
+	if err != nil || start == nil {
+		return err
+	}
+	if start != json.Delim('[') {
+		return invalidManifest("it has %v in place of a list of descriptors", start)
+	}
+	for list.More() {
+		var d v1.Descriptor
+		if err := list.Decode(&d); err != nil {
+			return err
 		}
-		if outside(d) {
-			return invalid("layer %s (%s) is outside the registry: no host of this site can load it; push the image with a copy of the layer",
-				d.Digest, d.MediaType)
+		if problem := checkDescriptor(d); problem != nil {
+			return problem
 		}
-		if i := slices.IndexFunc(d.URLs, func(u string) bool { return !webAddress(u) }); i >= 0 {
-			return invalid("%q of %s is no web address", d.URLs[i], d.Digest)
-		}
+	}
+	return nil
+}
+
+func checkDescriptor(d v1.Descriptor) *problem {
+	if err := d.Digest.Validate(); err != nil {
+		return &problem{http.StatusBadRequest, "DIGEST_INVALID", fmt.Sprintf("the manifest refers to %q: %v", d.Digest, err)}
+	}
+	if outside(d) {
+		return invalidManifest("layer %s (%s) is outside the registry: no host of this site can load it; push the image with a copy of the layer",
+			d.Digest, d.MediaType)
+	}
+	if i := slices.IndexFunc(d.URLs, func(u string) bool { return !webAddress(u) }); i >= 0 {
+		return invalidManifest("%q of %s is no web address", d.URLs[i], d.Digest)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (o bundleFiles) serve(w http.ResponseWriter, r *http.Request, b *bundle.Bun
 	f, err := b.Own(name)
 	if err == nil {
 		defer f.Close()
-		err = probeAt(f, rangeStart(r), f.Size())
+		err = probeAt(f, rangeStart(r, f.Size()), f.Size())
 	}
 	if err != nil {
 		o.refuse(w, r, b, name, err)
@@ -65,10 +65,13 @@ func (o bundleFiles) serve(w http.ResponseWriter, r *http.Request, b *bundle.Bun
 	http.ServeContent(w, r, name, time.Time{}, content)
 }
 
-// rangeStart returns the start of the requested range.
-func rangeStart(r *http.Request) int64 {
+// rangeStart returns the start of the requested range of size bytes. "bytes=-5" are the last five.
+func rangeStart(r *http.Request, size int64) int64 {
 	var at int64
-	_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &at) // without a range, it is 0
+	_, _ = fmt.Sscanf(r.Header.Get("Range"), "bytes=%d", &at) // without a range, it is 0
+	if at < 0 {
+		at = max(size+at, 0)
+	}
 	return at
 }
 

@@ -155,3 +155,52 @@ func TestRemove(t *testing.T) {
 		t.Errorf("remaining: %v, %v", remaining, err)
 	}
 }
+
+// TestUnreadablePlatformIsReported: prune, rollback and the garbage collection name a manifest below an index whose
+// link exists and whose data is damaged or gone. The index alone would not show that its blobs are unknown. A platform
+// that was never pushed is no error.
+func TestUnreadablePlatformIsReported(t *testing.T) {
+	for name, spoilt := range map[string]func(t *testing.T, pushed, d string){
+		"damaged": spoil,
+		"gone": func(t *testing.T, pushed, d string) {
+			t.Helper()
+			must(t, os.Remove(filepath.Join(pushed, dataPath(digest.Digest(d)))))
+		},
+		"gone with its directory": func(t *testing.T, pushed, d string) {
+			t.Helper()
+			must(t, os.RemoveAll(filepath.Dir(filepath.Join(pushed, dataPath(digest.Digest(d))))))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			users, pushed := filepath.Join(t.TempDir(), "htpasswd"), t.TempDir()
+			writeUser(t, users)
+			held := bundletest.RandomImage(t, 3000, 1, "amd64")
+			index := bundletest.TwoPlatforms(t, held)
+			b := bundletest.New(t).Open(t)
+			t.Run("push", func(t *testing.T) {
+				r := startSiteAt(t, pushed, users, b)
+				must(t, remote.WriteIndex(r.ref(t, "team/index:1"), index, r.login()...))
+			})
+			if _, err := PushedBlobs(t.Context(), pushed, nil); err != nil {
+				t.Errorf("before the damage: %v", err)
+			}
+			d := digestOf(t, held)
+			spoilt(t, pushed, d)
+			_, pruned := PushedBlobs(t.Context(), pushed, nil)
+			_, collected := CollectGarbage(t.Context(), pushed, nil, false)
+			for command, err := range map[string]error{"prune": pruned, "rollback": KeepPushed(t.Context(), pushed, b, nil), "garbage-collect": collected} {
+				if err == nil || !strings.Contains(err.Error(), "team/index") || !strings.Contains(err.Error(), d) {
+					t.Errorf("%s: %v", command, err)
+				}
+			}
+			layer, _ := firstLayer(t, held)
+			if _, err := os.Stat(filepath.Join(pushed, dataPath(digest.Digest(layer)))); err != nil {
+				t.Error(err)
+			}
+			must(t, os.RemoveAll(filepath.Join(pushed, repositoryPath("team/index"), "_manifests/revisions/sha256", strings.TrimPrefix(d, "sha256:"))))
+			if _, err := PushedBlobs(t.Context(), pushed, nil); err != nil {
+				t.Errorf("a platform that was not pushed: %v", err)
+			}
+		})
+	}
+}

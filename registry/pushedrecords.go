@@ -18,13 +18,14 @@ const pushedPath = ledger.Path
 
 // Pushed returns the records that changed since known, the ETag of an earlier answer; "" means all. The
 // records are nil if there are none. An older registry always sends all. The second result is the new
-// ETag. A registry without pushes returns an empty list.
+// ETag. A registry without pushes returns an empty list. With an error, the records and the ETag are
+// those of the pages that were read: the next call continues there.
 func (c *Client) Pushed(ctx context.Context, known string) (ledger.Records, string, error) {
 	var all ledger.Records
 	for left := int64(maxRecords); ; {
 		page, tag, size, err := c.pushedPage(ctx, known, left)
 		if err != nil {
-			return nil, "", fmt.Errorf("read pushes of %s: %w", c.base, err)
+			return all, known, fmt.Errorf("read pushes of %s: %w", c.base, err)
 		}
 		if page == nil {
 			return all, known, nil

@@ -186,6 +186,8 @@ type problem struct {
 	code, message string
 }
 
+func (p *problem) Error() string { return p.message }
+
 func (p *problem) write(w http.ResponseWriter) { writeError(w, p.status, p.code, p.message) }
 
 // conflict returns the reason to refuse the request, or nil.

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"path"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/distribution/distribution/v3"
@@ -26,11 +25,11 @@ type referrers struct {
 	log     *slog.Logger
 
 	mu           sync.Mutex
-	repositories map[string]*referrerIndex // existing repositories for which a client asked
+	repositories map[string]*followedIndex // existing repositories for which a client asked
 }
 
 func newReferrers(s storage, log *slog.Logger) *referrers {
-	return &referrers{storage: s, log: log, repositories: map[string]*referrerIndex{}}
+	return &referrers{storage: s, log: log, repositories: map[string]*followedIndex{}}
 }
 
 // serve handles GET /v2/NAME/referrers/DIGEST. An unknown repository has no referrers: a client that
@@ -79,35 +78,34 @@ func (l *referrers) find(ctx context.Context, name string, to digest.Digest) ([]
 	if err != nil {
 		return nil, err
 	}
+	return l.index(name).find(ctx, to, func() (*referrerIndex, error) {
+		return l.build(context.WithoutCancel(ctx), name) // a client that leaves must not repeat the work
+	})
+}
+
+// index returns the index of a repository, which may not be read yet.
+func (l *referrers) index(name string) *followedIndex {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	index := l.repositories[name]
 	if index == nil {
-		index = &referrerIndex{}
+		index = &followedIndex{}
 		l.repositories[name] = index
 	}
-	l.mu.Unlock()
-	index.mu.Lock()
-	defer index.mu.Unlock()
-	if index.bySubject == nil {
-		err := l.build(context.WithoutCancel(ctx), name, index) // a client that leaves must not repeat the work
-		if err != nil {
-			return nil, err
-		}
-	}
-	return slices.Clone(index.bySubject[to]), nil
+	return index
 }
 
 // build reads all manifests of the repository. It leaves a damaged one out, and logs it.
-func (l *referrers) build(ctx context.Context, name string, index *referrerIndex) error {
+func (l *referrers) build(ctx context.Context, name string) (*referrerIndex, error) {
 	links, err := l.storage.List(ctx, repositoryPath(name)+"/_manifests/revisions/sha256")
 	if err != nil && !missing(err) {
-		return err
+		return nil, err
 	}
 	manifests, err := l.manifests(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	index.reset()
+	index := newReferrerIndex()
 	for _, link := range links {
 		d := digest.NewDigestFromEncoded(digest.SHA256, path.Base(link))
 		_, payload, err := read(ctx, manifests, d)
@@ -115,9 +113,11 @@ func (l *referrers) build(ctx context.Context, name string, index *referrerIndex
 			l.log.Warn("a manifest is not in the list of referrers", "repository", name, "manifest", d.String(), "error", err.Error())
 			continue
 		}
-		index.add(d, payload)
+		if to := subject(payload); to != "" {
+			index.add(to, referrer{d, kindOf(d, payload)})
+		}
 	}
-	return nil
+	return index, nil
 }
 
 func (l *referrers) manifests(ctx context.Context, name string) (distribution.ManifestService, error) {
@@ -182,7 +182,10 @@ func (l *referrers) page(ctx context.Context, name string, found []referrer) (li
 
 // added adds a manifest of the repository, if its referrers were read before.
 func (l *referrers) added(name string, d digest.Digest, payload []byte) {
-	l.change(name, func(index *referrerIndex) { index.add(d, payload) })
+	if to := subject(payload); to != "" {
+		added := referrer{d, kindOf(d, payload)}
+		l.change(name, func(index *referrerIndex) { index.add(to, added) })
+	}
 }
 
 // removed removes a manifest of the repository.
@@ -194,67 +197,21 @@ func (l *referrers) change(name string, do func(*referrerIndex)) {
 	l.mu.Lock()
 	index := l.repositories[name]
 	l.mu.Unlock()
-	if index == nil {
-		return
+	if index != nil {
+		index.change(do)
 	}
-	index.mu.Lock()
-	defer index.mu.Unlock()
-	if index.bySubject != nil {
-		do(index)
-	}
-}
-
-// referrer is a manifest with a subject.
-type referrer struct {
-	digest digest.Digest
-	kind   string // its artifact type; "" if it is longer than any media type
-}
-
-func (f referrer) compare(d digest.Digest) int { return strings.Compare(f.digest.String(), d.String()) }
-
-// referrerIndex has the referrers of one repository.
-type referrerIndex struct {
-	mu        sync.Mutex
-	bySubject map[digest.Digest][]referrer // sorted by digest; nil: not read yet
-	subjects  map[digest.Digest]digest.Digest
-}
-
-func (x *referrerIndex) reset() {
-	x.bySubject, x.subjects = map[digest.Digest][]referrer{}, map[digest.Digest]digest.Digest{}
 }
 
 // maxKind is the longest media type in bytes, in RFC 6838.
 const maxKind = 255
 
-func (x *referrerIndex) add(d digest.Digest, payload []byte) {
-	to := subject(payload)
-	if to == "" {
-		return
-	}
-	i, is := slices.BinarySearchFunc(x.bySubject[to], d, referrer.compare)
-	if is {
-		return
-	}
+// kindOf returns the artifact type of a manifest; "": it is longer than any media type.
+func kindOf(d digest.Digest, payload []byte) string {
 	kind := describeManifest("", d, payload).ArtifactType
 	if len(kind) > maxKind {
-		kind = ""
+		return ""
 	}
-	x.bySubject[to] = slices.Insert(x.bySubject[to], i, referrer{d, kind})
-	x.subjects[d] = to
-}
-
-func (x *referrerIndex) remove(d digest.Digest) {
-	to, known := x.subjects[d]
-	if !known {
-		return
-	}
-	delete(x.subjects, d)
-	if i, is := slices.BinarySearchFunc(x.bySubject[to], d, referrer.compare); is {
-		x.bySubject[to] = slices.Delete(x.bySubject[to], i, i+1)
-	}
-	if len(x.bySubject[to]) == 0 {
-		delete(x.bySubject, to)
-	}
+	return kind
 }
 
 // describeManifest reads the fields that "Listing Referrers" of the specification requires. If the

@@ -53,6 +53,12 @@ func TestDamagedPushIsRepairedByPush(t *testing.T) {
 				t.Errorf("%s, %d bytes, %v", resp.Status, len(body), err)
 			}
 		},
+		"the last bytes": func(t *testing.T, r *running, path string) {
+			t.Helper()
+			if resp, body, err := r.get(t, http.MethodGet, path, "Range", "bytes=-100000"); err != nil || resp.StatusCode != http.StatusNotFound {
+				t.Errorf("%s, %d bytes, %v", resp.Status, len(body), err)
+			}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, pushed := startSite(t)
@@ -168,8 +174,10 @@ func TestCopiesInTheStoreAreVerifiedAtEveryRead(t *testing.T) {
 	copied := *f
 	copied.Dir = filepath.Join(s.Dir, "test")
 	copied.Flip(t, bundle.BlobPath(layer))
-	if resp, body, err := r.get(t, http.MethodGet, path); err != nil || resp.StatusCode != http.StatusInternalServerError {
-		t.Errorf("%s, %d bytes, %v", resp.Status, len(body), err)
+	for _, span := range []string{"", "bytes=0-", fmt.Sprintf("bytes=-%d", len(data))} {
+		if resp, body, err := r.get(t, http.MethodGet, path, "Range", span); err != nil || resp.StatusCode != http.StatusInternalServerError {
+			t.Errorf("range %q: %s, %d bytes, %v", span, resp.Status, len(body), err)
+		}
 	}
 	if found := r.damage(t); len(found) != 1 || found[0].Path != bundle.BlobPath(layer) {
 		t.Errorf("damage: %+v", found)

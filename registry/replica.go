@@ -42,14 +42,18 @@ type replica struct {
 	reserved  reserved
 	free      func() (int64, error) // bytes on the disk of the pushes
 	log       *slog.Logger
-	known     string // ETag of the peer's records
+	known     string         // ETag of the peer's records
+	left      ledger.Records // of the peer, which this registry has not applied yet
 
 	mu  sync.Mutex
 	lag Lag
 }
 
 func newReplica(from *Client, p *pushes, n distribution.Namespace, every time.Duration, log *slog.Logger) *replica {
-	return &replica{client: from, ledger: p.ledger, referrers: p.referrers, namespace: n, every: every, reserved: p.storage.reserved, free: p.free, log: log, lag: Lag{Peer: from.Addr()}}
+	return &replica{
+		client: from, ledger: p.ledger, referrers: p.referrers, namespace: n, every: every,
+		reserved: p.storage.reserved, free: p.free, log: log, left: ledger.Records{}, lag: Lag{Peer: from.Addr()},
+	}
 }
 
 // follow polls the peer until ctx ends.
@@ -85,19 +89,23 @@ func (r *replica) Lag() Lag {
 	return r.lag
 }
 
-// catchUp applies the changes of the peer. It tries failed changes again the next time, and they do not
-// block the other changes.
+// catchUp applies the changes of the peer. It tries failed changes again the next time, without asking
+// for them again, and they do not block the other changes.
 func (r *replica) catchUp(ctx context.Context) error {
 	timeout, cancel := context.WithTimeout(ctx, dialTimeout)
-	theirs, tag, err := r.client.Pushed(timeout, r.known)
+	theirs, tag, unread := r.client.Pushed(timeout, r.known)
 	cancel()
+	if unread != nil && theirs == nil {
+		return unread
+	}
+	for at, record := range r.pushable(theirs).All() {
+		r.left.Set(at, record)
+	}
+	pending, err := r.ledger.Pending(r.left)
 	if err != nil {
 		return err
 	}
-	pending, err := r.ledger.Pending(r.pushable(theirs))
-	if err != nil {
-		return err
-	}
+	r.known, r.left = tag, pending
 	left := changesOf(pending)
 	var problems []error
 	count, oldest := 0, time.Time{} // of the failed changes
@@ -105,6 +113,7 @@ func (r *replica) catchUp(ctx context.Context) error {
 		r.progress(count+len(left)-i, earlier(oldest, c.since))
 		err := r.apply(ctx, c.at, c.record)
 		if err == nil {
+			delete(r.left[c.at.Repository], c.at.Reference)
 			continue
 		}
 		if count++; len(problems) < maxProblems {
@@ -116,11 +125,7 @@ func (r *replica) catchUp(ctx context.Context) error {
 	if count > len(problems) {
 		problems = append(problems, fmt.Errorf("%d more images", count-len(problems)))
 	}
-	if err := errors.Join(problems...); err != nil {
-		return err // the next time, the peer sends the same records again
-	}
-	r.known = tag
-	return nil
+	return errors.Join(append(problems, unread)...)
 }
 
 // maxProblems limits the failed images that an error names.
@@ -224,11 +229,24 @@ type copier struct {
 // errNoManifest is the error for a manifest that the other registry does not have.
 var errNoManifest = errors.New("the other registry does not have it")
 
+// maxNesting is how many levels of indexes a copy descends at a time. It has the manifests of all
+// levels in memory. Deeper ones arrive too: each manifest is a change of its own, and the next attempt
+// finds those that exist by then.
+const maxNesting = 4
+
 // copyManifest copies the content that the manifest refers to, and then the manifest. The engine
 // checks every blob against its digest. An index may lack manifests, as it was pushed.
 func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
+	return c.copyLevels(ctx, d, maxNesting)
+}
+
+// copyLevels is copyManifest for at most this many levels of indexes.
+func (c copier) copyLevels(ctx context.Context, d digest.Digest, levels int) error {
 	if exists, err := c.manifests.Exists(ctx, d); err != nil || exists {
 		return err
+	}
+	if levels < 0 {
+		return fmt.Errorf("manifest %s is below more than %d levels of indexes: it comes first", d, maxNesting)
 	}
 	mediaType, content, err := c.from.manifest(ctx, c.name, d)
 	if err != nil {
@@ -243,11 +261,12 @@ func (c copier) copyManifest(ctx context.Context, d digest.Digest) error {
 	}
 	index := types.MediaType(mediaType).IsIndex()
 	for _, needed := range m.References() {
-		copyReference := c.copyBlob
+		var err error
 		if isManifest(needed.MediaType) {
-			copyReference = c.copyManifest
+			err = c.copyLevels(ctx, needed.Digest, levels-1)
+		} else {
+			err = c.copyBlob(ctx, needed.Digest)
 		}
-		err := copyReference(ctx, needed.Digest)
 		if leftOut := index && errors.Is(err, errNoManifest); err != nil && !leftOut {
 			return err
 		}

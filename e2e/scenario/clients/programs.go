@@ -149,9 +149,9 @@ exec chroot "$ENGINES" env PATH=/usr/sbin:/usr/bin:/sbin:/bin sh -euc 'cd "$0"; 
 // newContainerd is the directory of a newer containerd than that of the lab's servers.
 const newContainerd = "containerd-2.4.2"
 
-// containerd is a containerd with its ctr in a directory below the lab's programs. ctr fetches the manifests and configurations of
-// all platforms by default. It takes a password only as an argument or at a terminal, so the scenario
-// writes a token into the settings of the registry.
+// containerd is a containerd with its ctr in a directory below the lab's programs. ctr fetches the
+// manifests and configurations of all platforms by default. It takes a password only as an argument or
+// at a terminal, so the scenario writes a token into the settings of the registry.
 func containerd(name, dir string) client {
 	const on = `ctr() { "$PROGRAMS/ctr" --address "$PWD/containerd.sock" "$@"; }; `
 	const pull, push = on + `ctr images pull --hosts-dir "$PWD/hosts"`, `ctr images tag --force "$FROM" "$TO"; ctr images push --hosts-dir "$PWD/hosts" "$TO"`
