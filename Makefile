@@ -132,7 +132,7 @@ e2e: $(if $(HOSTS),,packages) build $(if $(HOSTS),,lab) ## lab scenarios: make e
 	cd e2e && $(GO) run ./cmd/lab run $(if $(HOSTS),--hosts "$(abspath $(HOSTS))") $(RUN)
 
 .PHONY: bench
-bench: packages build lab ## figures and their limits, one line each; RUN=verification: one part; RUN=fleet: 300 simulated hosts; RUN=scale (100,000 pods) needs 12 GB of memory; LARGE=50 needs disk for a bundle of 50 GB (root)
+bench: packages build lab ## figures and their limits, one line each; RUN=verification: one part; RUN=fleet: 300 simulated hosts; RUN=solver: plans next to dnf; RUN=scale (100,000 pods) needs 12 GB of memory; LARGE=50 needs disk for a bundle of 50 GB (root)
 	cd e2e && $(GO) run ./cmd/lab bench $(RUN) $(if $(LARGE),--large $(LARGE))
 
 CHAOS_SEEDS ?= 1000

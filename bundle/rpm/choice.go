@@ -11,7 +11,8 @@ import (
 type choice struct {
 	*problem
 
-	taken []int // the packages chosen before
+	chosen func(*entry) bool // reports whether a package was chosen before
+	weak   weak
 }
 
 // best returns the candidate that dnf takes.
@@ -136,17 +137,34 @@ func isHash(version string) bool {
 
 // recommended reports whether a taken package recommends e, or e supplements the packages.
 func (c choice) recommended(e *entry) bool {
-	return c.weak(e, func(o *entry) []Capability { return o.recommends }) || c.fulfilled(e.supplements)
+	return meets(c.weak.recommended, e) || c.fulfilled(e.supplements)
 }
 
 // suggested reports whether a taken package suggests e, or e enhances the packages. dnf
 // considers weak dependencies also if it installs none.
 func (c choice) suggested(e *entry) bool {
-	return c.weak(e, func(o *entry) []Capability { return o.suggests }) || c.fulfilled(e.enhances)
+	return meets(c.weak.suggested, e) || c.fulfilled(e.enhances)
 }
 
-func (c choice) weak(e *entry, of func(*entry) []Capability) bool {
-	return slices.ContainsFunc(c.taken, func(n int) bool { return slices.ContainsFunc(of(c.entry(n)), e.offers) })
+// weak is the weak dependencies of the taken packages, by the capability's name.
+type weak struct{ recommended, suggested map[string][]Capability }
+
+func newWeak() weak { return weak{map[string][]Capability{}, map[string][]Capability{}} }
+
+func (w weak) add(e *entry) {
+	for _, c := range e.recommends {
+		w.recommended[c.Name] = append(w.recommended[c.Name], c)
+	}
+	for _, c := range e.suggests {
+		w.suggested[c.Name] = append(w.suggested[c.Name], c)
+	}
+}
+
+// meets reports whether a package has one of the capabilities.
+func meets(wanted map[string][]Capability, e *entry) bool {
+	return len(wanted) > 0 && slices.ContainsFunc(e.provides, func(has Capability) bool {
+		return slices.ContainsFunc(wanted[has.Name], has.satisfies)
+	})
 }
 
 // fulfilled reports whether the taken and the installed packages satisfy one of the relations.
@@ -164,9 +182,6 @@ func (c choice) holds(x expression) bool {
 	case "or":
 		return slices.ContainsFunc(x.terms, one)
 	}
-	if there, err := c.system.providers(c.ctx, c.universe, x); err != nil || len(there) > 0 {
-		return err == nil
-	}
-	offering, err := c.offering(x)
-	return err == nil && slices.ContainsFunc(offering, func(e *entry) bool { return c.number[e] > 0 && slices.Contains(c.taken, c.number[e]) })
+	some, err := c.set(x)
+	return err == nil && (some.installed || slices.ContainsFunc(some.members, c.chosen))
 }

@@ -2,7 +2,10 @@ package rpm
 
 import (
 	"context"
+	"errors"
 	"slices"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // problem is a request as a satisfiability problem: numbered packages, and clauses
@@ -16,14 +19,34 @@ type problem struct {
 	number    map[*entry]int
 	clauses   []clause
 	preferred map[*entry]bool // chosen first between alternatives
-	offers    map[Capability][]*entry
+	sets      sets
+	later     later
+	core      []int // clauses that contradict each other, if solve found no solution
+	steps     int64 // of its own work and of the SAT solver: a measure that does not depend on the machine
 }
 
-// clause is true if one of its literals is: N if package N is installed, -N if
-// it is not. Better packages come first.
+// clause is true if its package by is not installed, or if one of its atoms is true.
 type clause struct {
-	literals []int
+	atoms []atom
 	reason
+}
+
+// atom is that one of the packages is installed, or that none is.
+type atom struct {
+	*set
+	not bool
+}
+
+// exclusive reports whether a clause excludes all packages of its only atom except by.
+// Versions exclude each other.
+func (c clause) exclusive() bool {
+	one := c.by != nil && len(c.atoms) == 1 && c.atoms[0].not
+	return c.kind == versions || one && (c.kind == obsoletes || c.itself())
+}
+
+// conditional reports whether the clause depends on the absence of packages.
+func (c clause) conditional() bool {
+	return slices.ContainsFunc(c.atoms, func(a atom) bool { return a.not })
 }
 
 // reason explains a clause.
@@ -31,7 +54,6 @@ type reason struct {
 	kind     kind
 	by       *entry     // has the requirement or conflict; nil for an entry of a list and for an installed package
 	relation expression // the requirement or conflict
-	other    *entry     // the package that conflicts with by
 	text     string     // the entry of the list, why by is impossible, or the name of the installed package
 	list     string     // the list with the entry: InstallList, or Extra.By
 }
@@ -42,9 +64,9 @@ const (
 	asked     kind = iota // an entry of the list
 	needs                 // by requires relation
 	blocked               // the installed packages make by impossible
-	conflicts             // by conflicts with other
-	obsoletes             // by obsoletes other
-	versions              // by and other are versions of one package
+	conflicts             // by conflicts with relation
+	obsoletes             // by obsoletes relation
+	versions              // the packages are versions of one package
 )
 
 // asking is a package in a list.
@@ -61,19 +83,22 @@ func listed(install []string, list string) []asking {
 // newProblem returns the problem of installing all requested packages on s. It fails
 // if it cannot read the file lists of a repository.
 func newProblem(ctx context.Context, u *universe, s system, install []asking) (*problem, error) {
-	p := &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, preferred: map[*entry]bool{}, offers: map[Capability][]*entry{}}
+	p := unasked(ctx, u, s)
 	for _, a := range install {
 		if err := p.ask(a); err != nil {
 			return nil, err
 		}
 	}
-	later, err := p.reach()
-	if err != nil {
+	if err := p.reach(); err != nil {
 		return nil, err
 	}
-	p.clauses = append(p.clauses, later...)
 	p.exclude()
 	return p, nil
+}
+
+// unasked returns a problem without clauses.
+func unasked(ctx context.Context, u *universe, s system) *problem {
+	return &problem{ctx: ctx, universe: u, system: s, number: map[*entry]int{}, preferred: map[*entry]bool{}, sets: newSets(), later: newLater()}
 }
 
 // ask adds the clause of a list's entry: a package, or as in dnf a capability that
@@ -109,9 +134,17 @@ func (p *problem) askFor(a asking) error {
 }
 
 func (p *problem) anyOf(a asking, candidates []*entry) {
-	c := clause{reason: reason{kind: asked, text: a.spec, list: a.list}}
-	for _, e := range candidates {
-		c.literals = append(c.literals, p.add(e))
+	p.enlist(clause{[]atom{{&set{members: candidates}, false}}, reason{kind: asked, text: a.spec, list: a.list}})
+}
+
+// enlist adds a clause, and numbers the packages that can make it true.
+func (p *problem) enlist(c clause) {
+	for _, a := range c.atoms {
+		if !a.not {
+			for _, e := range a.members {
+				p.add(e)
+			}
+		}
 	}
 	p.clauses = append(p.clauses, c)
 }
@@ -120,172 +153,171 @@ func (p *problem) add(e *entry) int {
 	if p.number[e] == 0 {
 		p.entries = append(p.entries, e)
 		p.number[e] = len(p.entries)
+		p.wake(e)
 	}
 	return p.number[e]
 }
 
-func (p *problem) entry(literal int) *entry { return p.entries[max(literal, -literal)-1] }
+func (p *problem) entry(number int) *entry { return p.entries[number-1] }
 
-// reach numbers every package that may be needed and adds its requirements. It
-// returns the clauses that depend on the set of numbered packages: conditions and
-// conflicts. A condition on a package without a number is never true.
-func (p *problem) reach() ([]clause, error) {
-	done := 0
-	for {
+// reach numbers every package that may be needed, and adds its clauses. A condition on a
+// package without a number is never true.
+func (p *problem) reach() error {
+	for _, x := range p.system.conditions() {
+		why, wanted := reason{kind: needs, relation: x.expression, text: x.by.Name}, x.expression
+		if x.conflict {
+			why.kind, wanted = conflicts, negated(wanted)
+		}
+		if err := p.demand(why, wanted); err != nil {
+			return err
+		}
+	}
+	for done := 0; ; {
 		for ; done < len(p.entries); done++ {
 			if err := p.describe(p.entries[done]); err != nil {
-				return nil, err
+				return err
 			}
 		}
-		later, err := p.conditional()
-		if err != nil || done == len(p.entries) {
-			return later, err
+		if !p.activate() {
+			p.clauses = append(p.clauses, p.later.sorted()...)
+			return nil
 		}
 	}
 }
 
-// describe adds the requirements of a package, or the reason why it is impossible.
+// describe adds the requirements and conflicts of a package, or the reason why it is impossible.
 func (p *problem) describe(e *entry) error {
 	why, err := p.impossible(e)
 	if err != nil {
 		return err
 	}
 	if why != "" {
-		p.clauses = append(p.clauses, clause{[]int{-p.number[e]}, reason{kind: blocked, by: e, text: why}})
+		p.clauses = append(p.clauses, clause{nil, reason{kind: blocked, by: e, text: why}})
 		return nil
 	}
 	for _, x := range e.requires {
-		if !x.conditional() {
-			more, err := p.demand(reason{kind: needs, by: e, relation: x}, x)
-			if err != nil {
-				return err
-			}
-			p.clauses = append(p.clauses, more...)
+		if err := p.demand(reason{kind: needs, by: e, relation: x}, x); err != nil {
+			return err
+		}
+	}
+	for _, x := range e.conflicts {
+		if err := p.demand(reason{kind: conflicts, by: e, relation: x}, negated(x)); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// conditional returns the clauses of the rich requirements and the conflicts of
-// numbered and of installed packages.
-func (p *problem) conditional() ([]clause, error) {
-	var all []clause
-	demand := func(why reason, x expression) error {
-		more, err := p.demand(why, x)
-		all = append(all, more...)
+// demand adds an expression as clauses, which are true if why.by is not taken.
+func (p *problem) demand(why reason, x expression) error {
+	if err := why.relation.supported(); err != nil {
+		p.unusable(why, err)
+		return nil
+	}
+	forms, err := p.normal(x.plain(), false)
+	if errors.Is(err, errForms) {
+		p.unusable(why, err)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	for _, x := range p.system.conditions() {
-		why, wanted := reason{kind: needs, relation: x.expression, text: x.by.Name}, x.expression
-		if x.conflict {
-			why.kind, wanted = conflicts, expression{op: "not", terms: []expression{wanted}}
-		}
-		if err := demand(why, wanted); err != nil {
-			return nil, err
-		}
-	}
-	for _, e := range slices.Clone(p.entries) {
-		for _, x := range e.requires {
-			if x.conditional() {
-				if err := demand(reason{kind: needs, by: e, relation: x}, x); err != nil {
-					return nil, err
-				}
-			}
-		}
-		for _, x := range e.conflicts {
-			if err := demand(reason{kind: conflicts, by: e, relation: x}, expression{op: "not", terms: []expression{x}}); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return all, nil
-}
-
-// demand returns an expression as clauses, which are true if why.by is not taken.
-// It numbers the packages of the positive literals.
-func (p *problem) demand(why reason, x expression) ([]clause, error) {
-	if err := why.relation.supported(); err != nil {
-		if why.by == nil {
-			return nil, nil // rpm checked it at installation
-		}
-		return []clause{{[]int{-p.number[why.by]}, reason{kind: blocked, by: why.by, text: err.Error()}}}, nil
-	}
-	self := why.by // a package does not conflict with itself, but it can be its own condition
-	if why.kind != conflicts || why.relation.several() {
-		self = nil
-	}
-	forms, err := p.normal(x.plain(), false, self)
-	if err != nil {
-		return nil, err
-	}
-	var all []clause
 	for _, form := range forms {
-		c := clause{reason: why}
-		if why.by != nil {
-			c.literals = append(c.literals, -p.number[why.by])
-		}
-		slices.SortStableFunc(form, func(a, b literal) int { return better(a.entry, b.entry, why.relation.Name) })
-		for _, l := range form {
-			n := p.add(l.entry)
-			if l.not {
-				n = -n
-				c.other = l.entry
+		p.require(clause{form, why})
+	}
+	return nil
+}
+
+func negated(x expression) expression { return expression{op: "not", terms: []expression{x}} }
+
+// unusable makes a package impossible whose relation airgap cannot use. What is installed
+// stays: rpm checked it at installation.
+func (p *problem) unusable(why reason, err error) {
+	if why.by != nil {
+		p.clauses = append(p.clauses, clause{nil, reason{kind: blocked, by: why.by, text: err.Error()}})
+	}
+}
+
+// require adds a clause. One that depends on conditions waits until they are possible.
+func (p *problem) require(c clause) {
+	c, open := p.tidy(c)
+	conditional, positive := c.conditional(), slices.ContainsFunc(c.atoms, func(a atom) bool { return !a.not })
+	switch {
+	case !open, c.by == nil && !conditional: // rpm checked it at installation
+	case conditional && positive:
+		p.wait(c)
+	case conditional:
+		p.later.add(p.later.next(), c)
+	default:
+		p.enlist(c)
+	}
+}
+
+// tidy removes duplicate atoms, and conditions that are false once by is installed. It returns false if the clause is
+// always true.
+func (p *problem) tidy(c clause) (clause, bool) {
+	atoms, seen := make([]atom, 0, len(c.atoms)), map[atom]bool{}
+	for _, a := range c.atoms {
+		if c.by != nil && !c.exclusive() && slices.Contains(a.members, c.by) {
+			switch {
+			case !a.not:
+				return c, false
+			case !c.itself():
+				continue
 			}
-			c.literals = append(c.literals, n)
+			a.set = p.except(a.set, c.by)
 		}
-		if c = c.tidy(); c.literals == nil || why.by == nil && c.broken() {
-			continue
+		if a.not && len(a.members) == 0 || seen[atom{a.set, !a.not}] {
+			return c, false
 		}
-		all = append(all, c)
-	}
-	return all, nil
-}
-
-// tidy removes duplicate literals. The literals of a clause that is always true
-// are nil.
-func (c clause) tidy() clause {
-	literals := make([]int, 0, len(c.literals))
-	for _, l := range c.literals {
-		if slices.Contains(literals, -l) {
-			return clause{}
-		}
-		if !slices.Contains(literals, l) {
-			literals = append(literals, l)
+		if !seen[a] {
+			seen[a] = true
+			atoms = append(atoms, a)
 		}
 	}
-	c.literals = literals
-	return c
+	c.atoms = atoms
+	return c, true
 }
 
-// broken reports whether the clause is false if no package is chosen.
-func (c clause) broken() bool {
-	return !slices.ContainsFunc(c.literals, func(l int) bool { return l < 0 })
-}
+// itself reports whether by is no reason against itself: a package does not conflict with itself, but it can be its own
+// condition.
+func (c clause) itself() bool { return c.kind == conflicts && !c.relation.several() }
 
 // exclude adds the clauses of numbered packages that exclude each other by name:
 // versions of one package, and packages that obsolete another.
 func (p *problem) exclude() {
-	byName := map[string][]*entry{}
+	byName, byBuild := map[string][]*entry{}, map[nevra.NEVRA][]*entry{}
 	for _, e := range p.entries {
 		byName[e.Name] = append(byName[e.Name], e)
+		byBuild[e.NEVRA] = append(byBuild[e.NEVRA], e)
 	}
 	for _, e := range p.entries {
-		for _, other := range byName[e.Name] {
-			if p.number[e] < p.number[other] && (!e.parallel() || e.NEVRA == other.NEVRA) {
-				p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: versions, by: e, other: other}})
-			}
+		if all := byName[e.Name]; all[0] == e && slices.ContainsFunc(all, func(o *entry) bool { return !o.parallel() }) {
+			p.onlyOne(all)
+		} else if all := byBuild[e.NEVRA]; all[0] == e && e.parallel() {
+			p.onlyOne(all)
 		}
 		if e.parallel() {
 			continue
 		}
 		for _, c := range e.obsoletes {
-			for _, other := range byName[c.Name] {
-				if other.Name != e.Name && self(other.NEVRA).satisfies(c) {
-					p.clauses = append(p.clauses, clause{[]int{-p.number[e], -p.number[other]}, reason{kind: obsoletes, by: e, relation: expression{Capability: c}, other: other}})
-				}
+			if s := p.obsoleted(c); c.Name != e.Name && p.watch(s) {
+				p.clauses = append(p.clauses, clause{[]atom{{s, true}}, reason{kind: obsoletes, by: e, relation: expression{Capability: c}}})
 			}
 		}
 	}
+}
+
+// onlyOne adds the clause that packages of one name exclude each other.
+func (p *problem) onlyOne(all []*entry) {
+	if len(all) > 1 {
+		p.clauses = append(p.clauses, clause{[]atom{{&set{members: all}, true}}, reason{kind: versions, text: all[0].Name}})
+	}
+}
+
+// sameBuild reports whether all packages have one version: they are from different repositories.
+func sameBuild(all []*entry) bool {
+	return !slices.ContainsFunc(all, func(e *entry) bool { return e.NEVRA != all[0].NEVRA })
 }
 
 // parallel reports whether several versions can be installed together, as in
@@ -312,5 +344,5 @@ func (p *problem) impossible(e *entry) (string, error) {
 	if why := p.system.excludes(e); why != "" {
 		return why, nil
 	}
-	return "", p.ctx.Err()
+	return "", context.Cause(p.ctx)
 }

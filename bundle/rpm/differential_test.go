@@ -147,7 +147,10 @@ func newComparison(t *testing.T, u *universe, random *rand.Rand, metadata string
 		if err != nil {
 			t.Fatal(err)
 		}
-		more, _ := p.solve()
+		more, _, err := p.solve()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, e := range more {
 			chosen[e.NEVRA] = e
 			d.installed.Packages = append(d.installed.Packages, e.asInstalled())
@@ -183,7 +186,10 @@ func (d *comparison) ask(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	chosen, ok := p.solve()
+	chosen, ok, err := p.solve()
+	if err != nil {
+		t.Fatal(err)
+	}
 	theirs := d.dnf.solve(t, request...)
 	if ok != theirs.OK {
 		t.Errorf("%v: airgap has a solution: %v, dnf: %v\nairgap: %s\ndnf: %s", request, ok, theirs.OK, strings.Join(p.explain(), "\n"), theirs.Problem)
@@ -227,18 +233,34 @@ func (d *comparison) compare(t *testing.T, p *problem, request, ours, theirs []s
 
 // violated returns a clause that is false with exactly these packages, or "".
 func (p *problem) violated(packages []string) string {
-	in := map[int]bool{}
+	in := map[*entry]bool{}
 	for _, e := range p.entries {
-		in[p.number[e]] = slices.Contains(packages, e.String())
+		in[e] = slices.Contains(packages, e.String())
 	}
-	for _, c := range p.clauses {
-		if !slices.ContainsFunc(c.literals, func(l int) bool { return in[max(l, -l)] == (l > 0) }) {
+	for i, c := range p.clauses {
+		if (c.by == nil || in[c.by]) && !c.satisfied(in) {
 			var found problems
-			p.report(&found, []clause{c})
+			p.report(&found, []int{i})
 			return fmt.Sprint(c.kind, c.relation, c.by, found.all())
 		}
 	}
 	return ""
+}
+
+// satisfied evaluates a clause whose package is installed.
+func (c clause) satisfied(in map[*entry]bool) bool {
+	count := func(s *set) (n int) {
+		for _, e := range s.members {
+			if in[e] && (e != c.by || !c.exclusive()) {
+				n++
+			}
+		}
+		return n
+	}
+	if c.kind == versions {
+		return count(c.atoms[0].set) <= 1
+	}
+	return slices.ContainsFunc(c.atoms, func(a atom) bool { return (count(a.set) == 0) == a.not })
 }
 
 // asInstalled returns the package as in the facts.

@@ -6,25 +6,32 @@ import (
 	"strings"
 )
 
-// maxReasons limits the number of reasons.
-const maxReasons = 30
+const (
+	maxReasons = 30
+	fewSteps   = 300_000 // that each explanation may make
+)
 
 // explain returns the reasons why the clauses cannot all be true. It searches one
-// reason after the other, each time without the clauses of the reasons before.
+// reason after the other, each time without the clauses of the reasons before. It makes no
+// more steps than the solution: then some reasons are missing, or have needless parts.
 func (p *problem) explain() []string {
 	var found problems
-	clauses := p.clauses
+	limit := p.steps + max(p.steps, fewSteps)
+	core, left := p.core, []int(nil)
+	for i := range p.clauses {
+		left = append(left, i)
+	}
 	for range maxReasons {
-		if p.satisfiable(clauses) {
-			break
+		if core == nil {
+			if core = p.contradiction(p.question(p.number, left)); core == nil {
+				break
+			}
 		}
-		core := p.core(nil, clauses, nil)
+		core = p.shrink(core, limit)
 		p.report(&found, core)
-		before := len(clauses)
-		clauses = slices.DeleteFunc(slices.Clone(clauses), func(c clause) bool {
-			return c.leaf() && slices.ContainsFunc(core, func(o clause) bool { return o.same(c.reason) })
-		})
-		if len(clauses) == before {
+		before := len(left)
+		left = p.without(left, core)
+		if core = nil; len(left) == before || p.steps > limit || p.ctx.Err() != nil {
 			break
 		}
 	}
@@ -34,136 +41,267 @@ func (p *problem) explain() []string {
 	return []string{"no set of packages satisfies the request, and airgap cannot find the reason: report this with airgap.yaml and the facts"}
 }
 
-func (r reason) same(o reason) bool {
-	return r.kind == o.kind && r.by == o.by && r.other == o.other && r.text == o.text && r.relation.String() == o.relation.String()
+// without removes the clauses that are the reason of a core, and equal ones.
+func (p *problem) without(left, core []int) []int {
+	type key struct {
+		kind     kind
+		by       *entry
+		text     string
+		relation string
+	}
+	of := func(c clause) key { return key{c.kind, c.by, c.text, c.relation.String()} }
+	gone := map[key]bool{}
+	for _, i := range core {
+		if c := p.clauses[i]; !c.positive() {
+			gone[of(c)] = true
+		}
+	}
+	return slices.DeleteFunc(left, func(i int) bool { c := p.clauses[i]; return !c.positive() && gone[of(c)] })
 }
 
-// leaf reports whether the clause is a reason, not a step to one.
-func (c clause) leaf() bool {
-	return !slices.ContainsFunc(c.literals, func(l int) bool { return l > 0 })
-}
-
-// core returns a minimal subset of candidates that contradicts base, with Junker's
-// QuickXplain (AAAI 2004).
-func (p *problem) core(base, candidates, added []clause) []clause {
-	if len(added) > 0 && !p.satisfiable(base) {
+// contradiction returns clauses that contradict each other, or nil.
+func (p *problem) contradiction(q *question) []int {
+	defer func() { p.steps += q.Steps }()
+	if ok, err := q.Satisfiable(); ok || err != nil {
 		return nil
 	}
-	if len(candidates) == 1 {
+	return q.Core()
+}
+
+// shrink returns a minimal contradiction within a core, as far as the steps permit.
+func (p *problem) shrink(core []int, limit int64) []int {
+	for p.steps < limit {
+		smaller := p.contradiction(p.part(core))
+		if smaller == nil || len(smaller) == len(core) {
+			break
+		}
+		core = smaller
+	}
+	return p.minimal(nil, core, nil, limit)
+}
+
+// minimal returns a minimal subset of candidates that contradicts base, with Junker's
+// QuickXplain (AAAI 2004).
+func (p *problem) minimal(base, candidates, added []int, limit int64) []int {
+	if len(added) > 0 && p.steps < limit && p.contradiction(p.part(base)) != nil {
+		return nil
+	}
+	if len(candidates) <= 1 || p.steps >= limit {
 		return candidates
 	}
 	half := len(candidates) / 2
 	front, back := candidates[:half], candidates[half:]
-	second := p.core(slices.Concat(base, front), back, front)
-	first := p.core(slices.Concat(base, second), front, second)
+	second := p.minimal(slices.Concat(base, front), back, front, limit)
+	first := p.minimal(slices.Concat(base, second), front, second, limit)
 	return slices.Concat(first, second)
 }
 
+// story is a core with the clauses that each package makes true.
+type story struct {
+	*problem
+	core      []clause
+	requirers map[*entry][]int // indexes in core
+}
+
+func (p *problem) story(core []int) *story {
+	s := &story{problem: p, requirers: map[*entry][]int{}}
+	for i, n := range core {
+		c := p.clauses[n]
+		s.core = append(s.core, c)
+		for _, a := range c.atoms {
+			if !a.not {
+				for _, e := range a.members {
+					s.requirers[e] = append(s.requirers[e], i)
+				}
+			}
+		}
+	}
+	return s
+}
+
 // report adds the sentences of a core to found.
-func (p *problem) report(found *problems, core []clause) {
-	for _, c := range core {
-		if !c.leaf() {
+func (p *problem) report(found *problems, core []int) {
+	s := p.story(core)
+	for _, c := range s.core {
+		if c.positive() {
 			continue
 		}
 		switch c.kind {
 		case asked:
-			found.missing(c.text, p.universe.hintFor(c.text), c.list)
+			found.missing(c.text, p.universe.hintFor(c.text), func() string { return c.list })
+			continue
 		case needs:
-			found.missing(c.relation.String(), p.universe.hint(c.relation), p.owner(core, c))
+			found.missing(brief(c.relation), p.universe.hint(c.relation), func() string { return s.owner(c) })
+			continue
+		}
+		if found.full() {
+			continue
+		}
+		switch c.kind {
 		case blocked:
-			found.add("%s", p.context(core, c.by)+c.text)
+			found.add("%s", s.context(c.by)+c.text)
 		case conflicts:
+			other := s.opponent(c)
 			if c.by == nil {
-				found.add("%s%s, which is installed, conflicts with %s", p.context(core, c.other), c.text, c.relation)
+				found.add("%s%s, which is installed, conflicts with %s", s.context(other), c.text, brief(c.relation))
 				continue
 			}
-			found.add("%s cannot be installed together with %s: it conflicts with %s%s", c.by.People(), p.opponent(c), c.relation, p.both(core, c))
+			found.add("%s cannot be installed together with %s: it conflicts with %s%s", c.by.People(), s.named(c, other), brief(c.relation), s.both(c, other))
 		case obsoletes:
-			found.add("%s and %s cannot be installed together: the first obsoletes the second%s", c.by.People(), c.other.People(), p.both(core, c))
+			other := s.opponent(c)
+			found.add("%s and %s cannot be installed together: the first obsoletes the second%s", c.by.People(), s.named(c, other), s.both(c, other))
 		case versions:
-			found.add("%s, %s: only one %s can be installed", p.requirement(core, c.by), p.requirement(core, c.other), c.onlyOne())
+			found.add("%s", s.rivals(c))
 		}
 	}
 }
 
-// onlyOne is "version", or for two packages with the same version "of them, from the
-// repositories a and b,".
-func (c clause) onlyOne() string {
-	if c.by.NEVRA != c.other.NEVRA {
-		return "version"
+// brief is a relation in a sentence: some have thousands of alternatives.
+func brief(x expression) string {
+	const most = 300
+	text := x.String()
+	if len(text) <= most {
+		return text
 	}
-	from := []string{c.by.source.Name, c.other.source.Name}
-	slices.Sort(from)
-	return "of them, from the repositories " + strings.Join(from, " and ") + ","
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
 // owner returns the package with the requirement, and how the core leads to it.
-func (p *problem) owner(core []clause, c clause) string {
+func (s *story) owner(c clause) string {
 	if c.by == nil {
 		return c.text + ", which is installed"
 	}
-	return c.by.String() + p.path(core, c.by)
+	return c.by.String() + s.path(c.by)
 }
 
-// opponent returns the other package of a conflict.
-func (p *problem) opponent(c clause) string {
-	if c.other != nil {
-		return c.other.People()
+// opponent returns the package of a conflict that the core requires, or nil.
+func (s *story) opponent(c clause) *entry {
+	var other *entry
+	first := len(s.core)
+	for _, a := range c.atoms {
+		for _, e := range a.members {
+			if list := s.requirers[e]; e != c.by && a.not && len(list) > 0 {
+				if list[0] < first || list[0] == first && better(e, other, c.relation.Name) < 0 {
+					first, other = list[0], e
+				}
+			}
+		}
 	}
-	there, err := p.system.providers(p.ctx, p.universe, c.relation)
+	return other
+}
+
+// named returns the name of the other package of a conflict.
+func (s *story) named(c clause, other *entry) string {
+	if other != nil {
+		return other.People()
+	}
+	there, err := s.system.providers(s.ctx, s.universe, c.relation)
 	if err != nil || len(there) == 0 {
 		return "an installed package"
 	}
 	return there[0].People() + ", which is installed"
 }
 
-// requirers returns the clauses of a core that e satisfies.
-func (p *problem) requirers(core []clause, e *entry) []clause {
-	return slices.DeleteFunc(slices.Clone(core), func(c clause) bool { return !slices.Contains(c.literals, p.number[e]) })
+// rivals says who needs which versions of a package.
+func (s *story) rivals(c clause) string {
+	var demands []string
+	var rivals []*entry
+	for _, o := range s.core {
+		if e := o.chooses(c.text); e != nil {
+			if text := s.demands(o, e); !slices.Contains(demands, text) {
+				demands, rivals = append(demands, text), append(rivals, e)
+			}
+		}
+	}
+	if len(demands) == 0 {
+		demands, rivals = []string{c.text}, c.atoms[0].members
+	}
+	if more := len(demands) - maxNames; more > 0 {
+		demands = append(demands[:maxNames], fmt.Sprintf("and %d more", more))
+	}
+	return fmt.Sprintf("%s: only one %s can be installed", strings.Join(demands, ", "), oneOf(rivals))
 }
 
-// requirement is "kubeadm-1.36.0-1.x86_64 needs cri-tools = 1.36, which cri-tools-1.36.0-1.x86_64 provides".
-func (p *problem) requirement(core []clause, e *entry) string {
-	for _, c := range p.requirers(core, e) {
-		switch {
-		case c.kind == asked:
-			return fmt.Sprintf("%s asks for %s", c.list, c.text)
-		case c.by != nil:
-			return fmt.Sprintf("%s needs %s, which %s provides", c.by, c.relation, e)
+// oneOf is "version", or for packages with the same version "of them, from the repositories a and b,".
+func oneOf(rivals []*entry) string {
+	if !sameBuild(rivals) {
+		return "version"
+	}
+	var from []string
+	for _, e := range rivals {
+		if !slices.Contains(from, e.source.Name) {
+			from = append(from, e.source.Name)
+		}
+	}
+	slices.Sort(from)
+	return "of them, from the repositories " + strings.Join(from, " and ") + ","
+}
+
+// chooses returns the best package of the name that can make the clause true, or nil.
+func (c clause) chooses(name string) *entry {
+	var best *entry
+	for _, a := range c.atoms {
+		for _, e := range a.members {
+			if !a.not && e.Name == name && (best == nil || better(e, best, c.relation.Name) < 0) {
+				best = e
+			}
+		}
+	}
+	return best
+}
+
+// demands is "kubeadm-1.36.0-1.x86_64 needs cri-tools = 1.36, which cri-tools-1.36.0-1.x86_64 provides".
+func (s *story) demands(c clause, e *entry) string {
+	switch {
+	case c.kind == asked:
+		return fmt.Sprintf("%s asks for %s", c.list, c.text)
+	case c.by != nil:
+		return fmt.Sprintf("%s needs %s, which %s provides", c.by, brief(c.relation), e)
+	}
+	return e.People()
+}
+
+func (s *story) requirement(e *entry) string {
+	for _, i := range s.requirers[e] {
+		if c := s.core[i]; c.kind == asked || c.by != nil {
+			return s.demands(c, e)
 		}
 	}
 	return e.People()
 }
 
 // context introduces the reason why a required package is impossible.
-func (p *problem) context(core []clause, e *entry) string {
-	for _, c := range p.requirers(core, e) {
-		if c.kind == asked && c.text != e.Name {
+func (s *story) context(e *entry) string {
+	if e == nil {
+		return ""
+	}
+	for _, i := range s.requirers[e] {
+		switch c := s.core[i]; {
+		case c.kind == asked && c.text != e.Name:
 			return fmt.Sprintf("%s asks for %s, but ", c.list, c.text)
-		}
-		if c.kind == needs && c.by != nil {
-			return fmt.Sprintf("%s needs %s, which %s provides, but ", c.by, c.relation, e)
+		case c.kind == needs && c.by != nil:
+			return s.demands(c, e) + ", but "
 		}
 	}
 	return e.People() + " cannot be installed: "
 }
 
-func (p *problem) both(core []clause, c clause) string {
-	if c.other == nil {
+func (s *story) both(c clause, other *entry) string {
+	if other == nil {
 		return ""
 	}
-	return " (" + p.requirement(core, c.by) + "; " + p.requirement(core, c.other) + ")"
+	return " (" + s.requirement(c.by) + "; " + s.requirement(other) + ")"
 }
 
 // path lists the packages through which a core requires e: " (for kubeadm-1.36.0-1.x86_64, which needs kubelet-1.36.0-1.x86_64)".
-func (p *problem) path(core []clause, e *entry) string {
+func (s *story) path(e *entry) string {
 	var names []string
 	seen := map[*entry]bool{}
-	for at := e; at != nil && !seen[at]; {
+	for at := e; at != nil && !seen[at] && len(names) <= maxNames; {
 		seen[at] = true
 		var next *entry
-		for _, c := range p.requirers(core, at) {
-			if c.kind == needs {
+		for _, i := range s.requirers[at] {
+			if c := s.core[i]; c.kind == needs {
 				next = c.by
 			}
 		}

@@ -1,65 +1,47 @@
 package rpm
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 )
 
-// literal is a package that must be present, or absent.
-type literal struct {
-	entry *entry
-	not   bool
-}
-
-// maxForms limits the number of forms of an expression from a repository.
+// maxForms limits the clauses of one expression from a repository.
 const maxForms = 4096
 
-// normal returns the conjunctive normal form of x, or of its negation. The
-// negation considers only numbered packages other than self.
-func (p *problem) normal(x expression, not bool, self *entry) ([][]literal, error) {
+// errForms reports an expression with more clauses than that.
+var errForms = errors.New("a requirement or conflict has too many alternatives")
+
+// normal returns the conjunctive normal form of x, or of its negation.
+func (p *problem) normal(x expression, not bool) ([][]atom, error) {
 	switch x.op {
 	case "not":
-		return p.normal(x.terms[0], !not, self)
+		return p.normal(x.terms[0], !not)
 	case "and", "or":
-		return p.joined(x, not, self)
+		return p.joined(x, not)
 	}
-	there, err := p.system.providers(p.ctx, p.universe, x)
-	if err != nil {
+	s, err := p.set(x)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if len(there) > 0 {
-		if not {
-			return [][]literal{{}}, nil
-		}
+	case s.installed && not:
+		return [][]atom{{}}, nil
+	case s.installed:
 		return nil, nil
 	}
-	offering, err := p.offering(x)
-	if err != nil {
-		return nil, err
-	}
-	var all [][]literal
-	var one []literal
-	for _, e := range offering {
-		if not && e != self && p.number[e] > 0 {
-			all = append(all, []literal{{e, true}})
-		}
-		one = append(one, literal{e, false})
-	}
-	if not {
-		return all, nil
-	}
-	return [][]literal{one}, nil
+	return [][]atom{{{s, not}}}, nil
 }
 
 // joined returns the normal form of several terms: all forms, or their product.
-func (p *problem) joined(x expression, not bool, self *entry) ([][]literal, error) {
+func (p *problem) joined(x expression, not bool) ([][]atom, error) {
 	product := (x.op == "or") != not
-	var all [][]literal
+	var all [][]atom
 	if product {
-		all = [][]literal{{}}
+		all = [][]atom{{}}
 	}
 	for _, term := range x.terms {
-		forms, err := p.normal(term, not, self)
+		forms, err := p.normal(term, not)
 		if err != nil {
 			return nil, err
 		}
@@ -68,30 +50,32 @@ func (p *problem) joined(x expression, not bool, self *entry) ([][]literal, erro
 			continue
 		}
 		if len(all)*len(forms) > maxForms {
-			return nil, fmt.Errorf("the requirement %s has too many alternatives", x)
+			return nil, fmt.Errorf("%w: %.200s", errForms, x)
 		}
-		var each [][]literal
+		if len(forms) == 1 {
+			for i := range all {
+				all[i] = append(all[i], forms[0]...)
+			}
+			continue
+		}
+		var each [][]atom
 		for _, a := range all {
 			for _, b := range forms {
 				each = append(each, slices.Concat(a, b))
 			}
 		}
+		p.steps += int64(len(each))
 		all = each
 	}
 	return all, nil
 }
 
-// offering returns the packages that satisfy a capability, or all terms of a set.
-func (p *problem) offering(x expression) ([]*entry, error) {
+// satisfying returns the packages that satisfy a capability, or all terms of a set.
+func (u *universe) satisfying(ctx context.Context, x expression) ([]*entry, error) {
 	if x.op == "" {
-		if list, ok := p.offers[x.Capability]; ok {
-			return list, nil
-		}
-		list, err := p.universe.offering(p.ctx, x.Capability)
-		p.offers[x.Capability] = list
-		return list, err
+		return u.offering(ctx, x.Capability)
 	}
-	return members(x, p.offering)
+	return members(x, func(term expression) ([]*entry, error) { return u.satisfying(ctx, term) })
 }
 
 // members evaluates a set of terms: both for "with", the first minus the second
@@ -103,15 +87,24 @@ func members[T comparable](x expression, of func(expression) ([]T, error)) ([]T,
 		if err != nil {
 			return nil, err
 		}
-		switch {
-		case i == 0:
+		if i == 0 {
 			all = slices.Clone(list)
-		case x.op == "or":
-			all = append(all, list...)
-		case x.op == "with":
-			all = slices.DeleteFunc(all, func(e T) bool { return !slices.Contains(list, e) })
+			continue
+		}
+		in := make(map[T]bool, len(list))
+		for _, e := range list {
+			in[e] = true
+		}
+		switch x.op {
+		case "or":
+			for _, e := range all {
+				delete(in, e)
+			}
+			all = append(all, slices.DeleteFunc(slices.Clone(list), func(e T) bool { return !in[e] })...)
+		case "with":
+			all = slices.DeleteFunc(all, func(e T) bool { return !in[e] })
 		default:
-			all = slices.DeleteFunc(all, func(e T) bool { return slices.Contains(list, e) })
+			all = slices.DeleteFunc(all, func(e T) bool { return in[e] })
 		}
 	}
 	return all, nil

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode"
 
+	"airgap.dev/airgap/bundle/rpm/markup"
 	"airgap.dev/airgap/internal/nevra"
 )
 
@@ -110,12 +111,12 @@ func (s *source) note(sentence string) {
 }
 
 // leaveOther notes the records of primary metadata that are no packages, and missing packages.
-func (s *source) leaveOther(d *document) {
-	for _, name := range slices.Sorted(maps.Keys(d.other)) {
-		s.note(fmt.Sprintf("records of type <%s> are left out: %d", visible(name), d.other[name]))
+func (s *source) leaveOther(d *markup.Document) {
+	for _, name := range slices.Sorted(maps.Keys(d.Other)) {
+		s.note(fmt.Sprintf("records of type <%s> are left out: %d", visible(name), d.Other[name]))
 	}
-	if d.found == 0 && strings.Trim(d.count, "0") != "" {
-		s.note(fmt.Sprintf("its metadata has no package, but says that it has %.20s", d.count))
+	if d.Found == 0 && strings.Trim(d.Count, "0") != "" {
+		s.note(fmt.Sprintf("its metadata has no package, but says that it has %.20s", d.Count))
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"airgap.dev/airgap/bundle/rpm/markup"
 )
 
 const (
@@ -75,7 +77,7 @@ type xmlMirror struct {
 
 func parseMetalink(text []byte) (bases []string, sums []checksum, err error) {
 	var m xmlMetalink
-	if err := decodeXML(text, &m); err != nil {
+	if err := markup.Decode(text, &m); err != nil {
 		return nil, nil, err
 	}
 	for _, f := range m.Files {

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"gopkg.in/yaml.v3"
+
+	"airgap.dev/airgap/bundle/rpm/markup"
 )
 
 // modules has the module streams of repositories. dnf shows the packages of at most
@@ -86,7 +88,7 @@ func (s *source) readModules(ctx context.Context) (modules, error) {
 // parseModules reads a stream of YAML documents. As libmodulemd it leaves out documents that it cannot read.
 func parseModules(r io.Reader) (modules, error) {
 	all := modules{defaults: map[string]string{}}
-	r, err := utf8Text(r)
+	r, err := markup.UTF8(r)
 	if err != nil {
 		return all, err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/bundle/rpm/markup"
 	"airgap.dev/airgap/internal/advice"
 )
 
@@ -128,7 +129,7 @@ func (s *source) elements(ctx context.Context, packages map[*entry]*Package) err
 			if p.primary = slices.Clone(element); !location.Match(element) {
 				return fmt.Errorf("copy the record of %s: its location has an unusual form", p)
 			}
-			if err := wellFormed(element); err != nil {
+			if err := markup.WellFormed(element); err != nil {
 				return fmt.Errorf("copy the record of %s: %w", p, err)
 			}
 		}
@@ -143,7 +144,7 @@ func (s *source) elements(ctx context.Context, packages map[*entry]*Package) err
 		if p == nil {
 			return ctx.Err()
 		}
-		if err := wellFormed(element); err != nil {
+		if err := markup.WellFormed(element); err != nil {
 			s.Notices = append(s.Notices, fmt.Sprintf("the file list of %s is left out: %s", p.People(), visible(err.Error())))
 			return nil
 		}

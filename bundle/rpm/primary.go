@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"airgap.dev/airgap/bundle/rpm/markup"
 	"airgap.dev/airgap/internal/nevra"
 )
 
@@ -132,7 +133,7 @@ func parsePackage(element []byte) (*entry, error) {
 	if err := xml.Unmarshal(element, &x); err != nil {
 		return nil, brokenRecord(element, err)
 	}
-	if prefix, is := foreignPrefix(element); is {
+	if prefix, is := markup.ForeignPrefix(element); is {
 		return nil, x.odd(fmt.Errorf("its relations have the namespace prefix %.50q, which dnf does not read", prefix))
 	}
 	e, err := x.entry()

@@ -13,6 +13,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"airgap.dev/airgap/bundle/rpm/markup"
 	"airgap.dev/airgap/bundle/rpm/pgp"
 	"airgap.dev/airgap/internal/httpclient"
 )
@@ -43,7 +44,7 @@ type repomdData struct {
 
 func parseRepomd(data []byte) (*repomd, error) {
 	var md repomd
-	if err := decodeXML(data, &md); err != nil {
+	if err := markup.Decode(data, &md); err != nil {
 		return nil, fmt.Errorf("read repomd.xml: %w", err)
 	}
 	return &md, nil

@@ -1,26 +1,12 @@
 package rpm
 
 import (
+	"errors"
 	"slices"
 
-	"github.com/crillab/gophersat/solver"
+	"airgap.dev/airgap/bundle/rpm/sat"
+	"airgap.dev/airgap/internal/advice"
 )
-
-// satisfiable reports whether all clauses can be true together.
-func (p *problem) satisfiable(clauses []clause, more ...int) bool {
-	cnf := make([][]int, 0, len(clauses)+len(more))
-	for _, c := range clauses {
-		if len(c.literals) == 0 {
-			return false
-		}
-		cnf = append(cnf, c.literals)
-	}
-	for _, literal := range more {
-		cnf = append(cnf, []int{literal})
-	}
-	question := solver.ParseSliceNb(cnf, len(p.entries))
-	return question.Status != solver.Unsat && solver.New(question).Solve() == solver.Sat
-}
 
 // solve chooses packages so that every clause is true. It takes the packages
 // without an alternative first. Then it takes the best package for each need,
@@ -29,110 +15,114 @@ func (p *problem) satisfiable(clauses []clause, more ...int) bool {
 //
 // The best package nearly always leads to a solution. Only if the first walk
 // fails does solve ask the SAT solver at each choice.
-func (p *problem) solve() ([]*entry, bool) {
-	chosen, ok := p.walk(func([]int) bool { return true })
+func (p *problem) solve() ([]*entry, bool, error) {
+	q := p.compile()
+	defer func() { p.steps += q.Steps }()
+	chosen, ok := p.walk(q, false)
 	if !ok {
-		if !p.satisfiable(p.clauses) {
-			return nil, false
+		q.Reset()
+		if ok, err := q.Satisfiable(); err != nil || !ok {
+			p.core = q.Core()
+			return nil, false, tooDense(err)
 		}
-		chosen, _ = p.walk(func(taken []int) bool { return p.satisfiable(p.clauses, taken...) })
+		if chosen, ok = p.walk(q, true); !ok {
+			return nil, false, tooDense(q.Err())
+		}
 	}
-	chosen = p.minimize(chosen)
-	all := make([]*entry, len(chosen))
-	for i, n := range chosen {
-		all[i] = p.entry(n)
-	}
-	return all, true
+	all, err := p.minimize(chosen)
+	return all, err == nil, tooDense(err)
 }
 
-// walk makes all choices once. It stops and returns false if a choice
-// contradicts earlier ones. As in dnf's solver, choices between different
-// packages come last, because other choices may decide them.
-func (p *problem) walk(possible func(taken []int) bool) ([]int, bool) {
-	w := newWalk(p.clauses, len(p.entries))
-	p.finish(w, possible)
-	return w.taken, w.ok
-}
-
-// finish makes the open choices.
-func (p *problem) finish(w *walk, possible func(taken []int) bool) {
-	var waiting []int
-	for w.ok && len(w.open)+len(waiting) > 0 {
-		from := &w.open
-		if len(w.open) == 0 {
-			from = &waiting
-		}
-		i := (*from)[0]
-		*from = (*from)[1:]
-		c := p.clauses[i]
-		candidates := w.candidates(c)
-		switch {
-		case len(candidates) == 0:
-		case from == &w.open && c.kind != asked && len(choice{p, w.taken}.prune(candidates)) > 1:
-			waiting = append(waiting, i)
-		default:
-			p.choose(w, candidates, possible)
-		}
+// tooDense adds the next step to the limit of a search.
+func tooDense(err error) error {
+	if !errors.Is(err, sat.ErrLimit) {
+		return err
 	}
-}
-
-// choose takes the first possible candidate, in dnf's order.
-func (p *problem) choose(w *walk, candidates []int, possible func(taken []int) bool) {
-	for len(candidates) > 0 {
-		n := choice{p, w.taken}.best(candidates)
-		if possible(append(slices.Clip(w.taken), n)) {
-			w.set(n)
-			return
-		}
-		w.set(-n)
-		candidates = slices.DeleteFunc(slices.Clone(candidates), func(l int) bool { return w.of(l) != unknown })
-	}
+	return advice.Add(err, "the packages of the repositories depend on each other in too many ways: name versions in packages.install, or leave out a repository")
 }
 
 // minimize drops packages that later choices made unnecessary: cycles that
 // nothing requires any longer, and packages that are not the only package that makes
 // a clause true.
-func (p *problem) minimize(chosen []int) []int {
+func (p *problem) minimize(chosen []int) ([]*entry, error) {
 	for {
-		chosen = p.within(chosen)
-		needed := p.indispensable(chosen)
-		last := slices.IndexFunc(chosen, func(n int) bool { return !needed[n] })
-		if last < 0 {
-			return chosen
+		p = p.only(chosen)
+		q := p.compile()
+		var ok bool
+		if chosen, ok = p.walk(q, false); !ok {
+			return p.entries, q.Err()
 		}
-		chosen = slices.Delete(chosen, last, last+1)
+		p = p.only(chosen)
+		needed := p.indispensable()
+		last := slices.IndexFunc(p.entries, func(e *entry) bool { return !needed[e] })
+		if last < 0 {
+			return p.entries, nil
+		}
+		chosen = chosen[:0]
+		for i := range p.entries {
+			if i != last {
+				chosen = append(chosen, i+1)
+			}
+		}
 	}
 }
 
-// within makes the choices again with only these packages.
-func (p *problem) within(chosen []int) []int {
-	w := newWalk(p.clauses, len(p.entries))
-	for i := range p.entries {
-		if n := i + 1; w.value[n] == unknown && !slices.Contains(chosen, n) {
-			w.set(-n)
+// only returns the problem with no other packages than these, which are a solution. It has no
+// exclusions: no part of a solution breaks one.
+func (p *problem) only(chosen []int) *problem {
+	o := &problem{ctx: p.ctx, universe: p.universe, system: p.system, number: make(map[*entry]int, len(chosen)), preferred: p.preferred, sets: p.sets}
+	for _, n := range chosen {
+		o.entries = append(o.entries, p.entry(n))
+		o.number[p.entry(n)] = len(o.entries)
+	}
+	left := map[*set]*set{}
+	for _, c := range p.clauses {
+		if c.positive() && !c.exclusive() && (c.by == nil || o.number[c.by] > 0) {
+			o.keep(c, left)
 		}
 	}
-	p.finish(w, func([]int) bool { return true })
-	return w.taken
+	return o
+}
+
+// keep adds a clause with the packages of the problem, unless its conditions are false. The
+// sets are shared, as before.
+func (p *problem) keep(c clause, left map[*set]*set) {
+	atoms := make([]atom, 0, len(c.atoms))
+	for _, a := range c.atoms {
+		if left[a.set] == nil {
+			s := &set{}
+			for _, e := range a.members {
+				if p.number[e] > 0 {
+					s.members = append(s.members, e)
+				}
+			}
+			left[a.set] = s
+		}
+		a.set = left[a.set]
+		if a.not && len(a.members) == 0 {
+			return
+		}
+		atoms = append(atoms, a)
+	}
+	p.clauses = append(p.clauses, clause{atoms, c.reason})
 }
 
 // indispensable returns the packages that are the only one to make some clause true.
-func (p *problem) indispensable(chosen []int) map[int]bool {
-	in := make(map[int]bool, len(chosen))
-	for _, n := range chosen {
-		in[n] = true
-	}
-	only := map[int]bool{}
+func (p *problem) indispensable() map[*entry]bool {
+	only := map[*entry]bool{}
 	for _, c := range p.clauses {
-		count, by := 0, 0
-		for _, l := range c.literals {
-			if in[max(l, -l)] == (l > 0) {
-				count++
-				by = l
+		var one *entry
+		several := false
+		for _, a := range c.atoms {
+			for _, e := range a.members {
+				if !a.not {
+					several = several || one != nil && one != e
+					one = e
+				}
 			}
 		}
-		if count == 1 && by > 0 {
-			only[by] = true
+		if one != nil && !several {
+			only[one] = true
 		}
 	}
 	return only

@@ -80,7 +80,11 @@ func (n *union) add(ctx context.Context, s system, req Request) error {
 		if err != nil {
 			return err
 		}
-		if chosen, ok := p.solve(); ok {
+		chosen, ok, err := p.solve()
+		if err != nil {
+			return err
+		}
+		if ok {
 			n.take(p, s, chosen)
 			return nil
 		}
@@ -92,12 +96,15 @@ func (n *union) add(ctx context.Context, s system, req Request) error {
 	if err != nil {
 		return err
 	}
-	chosen, ok := p.solve()
+	chosen, ok, err := p.solve()
+	if err != nil {
+		return err
+	}
 	if !ok {
 		for _, problem := range p.explain() {
 			n.note(problem, s)
 		}
-		return nil
+		return context.Cause(ctx)
 	}
 	n.take(p, s, chosen)
 	return nil
@@ -128,8 +135,12 @@ func (n *union) take(p *problem, s system, chosen []*entry) {
 			n.packages[e].hosts[host] = true
 		}
 	}
-	for _, c := range p.clauses {
-		n.credit(p, c, chosen)
+	numbers := make([]int, 0, len(chosen))
+	for _, e := range chosen {
+		numbers = append(numbers, p.number[e])
+	}
+	for _, c := range p.only(numbers).clauses {
+		n.credit(c)
 	}
 }
 
@@ -157,26 +168,20 @@ func (n *union) twice() []string {
 	return all
 }
 
-// credit records which package or list needs the packages that satisfy a clause.
-func (n *union) credit(p *problem, c clause, chosen []*entry) {
-	var by string
+// credit records which package or list needs the chosen packages that satisfy a clause.
+func (n *union) credit(c clause) {
+	by := c.text
 	switch {
 	case c.kind == asked:
 		by = c.list
-	case c.by == nil:
-		by = c.text
-	case slices.Contains(chosen, c.by):
+	case c.by != nil:
 		by = c.by.Name
-	default:
-		return
 	}
-	in := func(l int) bool { return slices.Contains(chosen, p.entry(l)) }
-	if slices.ContainsFunc(c.literals, func(l int) bool { return l < 0 && !in(l) }) {
-		return // a condition that is false
-	}
-	for _, l := range c.literals {
-		if l > 0 && in(l) && p.entry(l).Name != by {
-			n.packages[p.entry(l)].by[by] = true
+	for _, a := range c.atoms {
+		for _, e := range a.members {
+			if !a.not && e.Name != by {
+				n.packages[e].by[by] = true
+			}
 		}
 	}
 }

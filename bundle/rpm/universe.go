@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"airgap.dev/airgap/internal/nevra"
 )
 
 // universe is an index of all packages in the repositories.
@@ -20,16 +22,36 @@ type universe struct {
 	files     map[string][]*entry
 	scanned   map[string]bool     // paths already searched in filelists
 	left      map[string][]string // sentences about packages that are left out, by name and by provided name
+	copies    map[copyKey][]*entry
+	newest    map[archName]*entry
+	offered   map[Capability][]*entry
+	looked    int64 // number of capabilities that offering has compared
+}
+
+// copyKey is the file of a package, which several repositories can have.
+type copyKey struct {
+	nevra.NEVRA
+	id string
+}
+
+type archName struct{ name, arch string }
+
+// maxCopies limits the records of one file with different relations.
+const maxCopies = 16
+
+func newUniverse() *universe {
+	return &universe{
+		byName: map[string][]*entry{}, provides: map[string][]*entry{}, obsoletes: map[string][]*entry{}, files: map[string][]*entry{},
+		scanned: map[string]bool{}, left: map[string][]string{},
+		copies: map[copyKey][]*entry{}, newest: map[archName]*entry{}, offered: map[Capability][]*entry{},
+	}
 }
 
 // readUniverse reads all repositories in parallel, and reports the errors of all. Problems are sentences about the
 // requested module streams.
 func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, problems []string, err error) {
-	u = &universe{
-		sources: make([]*source, len(req.Repositories)), byName: map[string][]*entry{},
-		provides: map[string][]*entry{}, files: map[string][]*entry{}, obsoletes: map[string][]*entry{}, scanned: map[string]bool{},
-		left: map[string][]string{},
-	}
+	u = newUniverse()
+	u.sources = make([]*source, len(req.Repositories))
 	var group sync.WaitGroup
 	servers := req.targets()
 	errs := make([]error, len(req.Repositories))
@@ -63,6 +85,9 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 			u.leave(s.Name, odd)
 		}
 		for _, e := range s.entries {
+			if ctx.Err() != nil {
+				return nil, nil, context.Cause(ctx)
+			}
 			if !hides(e) {
 				s.Packages++
 				u.add(e)
@@ -78,10 +103,17 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 // add adds a package, except if another repository has the same file with the same
 // relations. A package with the same name and version can have other relations.
 func (u *universe) add(e *entry) {
-	if slices.ContainsFunc(u.byName[e.Name], e.same) {
+	key := copyKey{e.NEVRA, e.id()}
+	if known := u.copies[key]; len(known) == maxCopies || slices.ContainsFunc(known, e.same) {
 		return
 	}
+	u.copies[key] = append(u.copies[key], e)
 	u.byName[e.Name] = append(u.byName[e.Name], e)
+	for _, at := range []archName{{e.Name, e.Arch}, {e.Name, ""}} {
+		if newest := u.newest[at]; newest == nil || e.Compare(newest.EVR) > 0 {
+			u.newest[at] = e
+		}
+	}
 	for _, c := range e.provides {
 		if list := u.provides[c.Name]; len(list) == 0 || list[len(list)-1] != e {
 			u.provides[c.Name] = append(list, e)
@@ -114,21 +146,33 @@ func (e *entry) replaces(other *entry) bool {
 
 // outdated reports whether a newer version of e exists.
 func (u *universe) outdated(e *entry) bool {
-	return slices.ContainsFunc(u.byName[e.Name], func(o *entry) bool { return o.Arch == e.Arch && o.Compare(e.EVR) > 0 })
+	return u.newest[archName{e.Name, e.Arch}].Compare(e.EVR) > 0
 }
 
 // nearest returns the newest package of that name, or "".
 func (u *universe) nearest(name string) string {
-	if len(u.byName[name]) == 0 {
-		return ""
+	if e := u.newest[archName{name, ""}]; e != nil {
+		return e.People()
 	}
-	return slices.MaxFunc(u.byName[name], func(a, b *entry) int { return a.Compare(b.EVR) }).People()
+	return ""
 }
 
-// offering returns the packages that provide c.
+// offering returns the packages that provide c. The caller must not change the list.
 func (u *universe) offering(ctx context.Context, c Capability) ([]*entry, error) {
+	if list, known := u.offered[c]; known {
+		return list, nil
+	}
+	list, err := u.search(ctx, c)
+	if err == nil {
+		u.offered[c] = list
+	}
+	return list, err
+}
+
+func (u *universe) search(ctx context.Context, c Capability) ([]*entry, error) {
 	var all []*entry
 	for _, e := range u.provides[c.Name] {
+		u.looked += int64(len(e.provides))
 		if e.offers(c) {
 			all = append(all, e)
 		}
@@ -144,8 +188,9 @@ func (u *universe) offering(ctx context.Context, c Capability) ([]*entry, error)
 	return u.files[c.Name], nil
 }
 
+// same reports whether two records of one file have the same relations.
 func (e *entry) same(o *entry) bool {
-	return e.NEVRA == o.NEVRA && e.id() == o.id() && slices.Equal(e.provides, o.provides) && slices.Equal(e.obsoletes, o.obsoletes) &&
+	return slices.Equal(e.provides, o.provides) && slices.Equal(e.obsoletes, o.obsoletes) &&
 		slices.Equal(e.files, o.files) && sameRelations(e.requires, o.requires) && sameRelations(e.conflicts, o.conflicts)
 }
 

@@ -207,16 +207,13 @@ func consistent(t *testing.T, all []pkg) bool {
 			}
 		}
 		e := p.entry(t)
-		s := newSurveyed(Installed{Packages: others})
-		empty := &universe{files: map[string][]*entry{}, scanned: map[string]bool{}}
-		alone := &problem{ctx: t.Context(), universe: empty, system: s, number: map[*entry]int{}, preferred: map[*entry]bool{}, offers: map[Capability][]*entry{}}
+		alone := unasked(t.Context(), newUniverse(), newSurveyed(Installed{Packages: others}))
 		if why, err := alone.impossible(e); why != "" || err != nil {
 			return false
 		}
-		together := *alone
-		together.system = newSurveyed(Installed{Packages: append(others, e.asInstalled())})
+		together := unasked(t.Context(), newUniverse(), newSurveyed(Installed{Packages: append(others, e.asInstalled())}))
 		for _, x := range e.requires {
-			if !(choice{problem: &together}).holds(x.plain()) {
+			if !(choice{problem: together}).holds(x.plain()) {
 				return false
 			}
 		}

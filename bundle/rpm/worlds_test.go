@@ -66,7 +66,10 @@ func (w *world) compare(t *testing.T) (solved, differ int) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		chosen, ok := p.solve()
+		chosen, ok, err := p.solve()
+		if err != nil {
+			t.Fatal(err)
+		}
 		theirs := dnf.solve(t, request...)
 		var ours []string
 		for _, e := range chosen {

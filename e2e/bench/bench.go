@@ -46,6 +46,7 @@ func parts() []part {
 		{"pushing", (*bench).pushing},
 		{"network", (*bench).network},
 		{"fleet", (*bench).fleet},
+		{"solver", (*bench).solver},
 		{"scale", (*bench).scale},
 	}
 }
@@ -59,7 +60,7 @@ func Run(ctx context.Context, program string, only []string, out, log io.Writer)
 		}
 	}
 	w := &figures{out: out}
-	if len(only) == 1 && (only[0] == "network" || only[0] == "fleet") { // which need no bundle
+	if len(only) == 1 && slices.Contains([]string{"network", "fleet", "solver"}, only[0]) { // which need no bundle
 		i := slices.IndexFunc(parts(), func(p part) bool { return p.name == only[0] })
 		return w.verdict(parts()[i].run(nil, ctx, w))
 	}

@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-
-	version "github.com/knqyf263/go-rpm-version"
 )
 
 // EVR is the version of a package: epoch, version and release. An empty
@@ -35,15 +33,6 @@ func (v EVR) Compare(w EVR) int {
 		return 0
 	}
 	return compareWords(v.Release, w.Release)
-}
-
-// compareWords hides dashes from the library, which would split there.
-func compareWords(a, b string) int {
-	if a == b {
-		return 0
-	}
-	words := strings.NewReplacer("-", "_", ":", "_")
-	return version.NewVersion("0:" + words.Replace(a)).Compare(version.NewVersion("0:" + words.Replace(b)))
 }
 
 // String is [EPOCH:]VERSION[-RELEASE], as people write it. A version with a colon needs its epoch.

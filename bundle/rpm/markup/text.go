@@ -1,4 +1,4 @@
-package rpm
+package markup
 
 import (
 	"bufio"
@@ -19,9 +19,9 @@ import (
 // declaredEncoding is the encoding in the declaration of an XML document.
 var declaredEncoding = regexp.MustCompile(`^<\?xml\s[^>]*?encoding\s*=\s*["']([A-Za-z0-9._-]+)["']`)
 
-// utf8Text returns a text as UTF-8 and without a byte order mark. It reads the encodings that the XML parsers of dnf
+// UTF8 returns a text as UTF-8 and without a byte order mark. It reads the encodings that the XML parsers of dnf
 // read without a library of encodings: UTF-8, UTF-16 and Latin-1, and the Latin-1 of Windows.
-func utf8Text(r io.Reader) (io.Reader, error) {
+func UTF8(r io.Reader) (io.Reader, error) {
 	b := bufio.NewReader(r)
 	head, err := b.Peek(256)
 	if err != nil && len(head) == 0 && !errors.Is(err, io.EOF) {
@@ -62,9 +62,9 @@ func encodingOf(name string) (encoding.Encoding, error) {
 	return nil, fmt.Errorf("its encoding %q is not supported", name)
 }
 
-// decodeXML reads one document into v. encoding/xml expands no entities of a DOCTYPE: they are an error.
-func decodeXML(data []byte, v any) error {
-	r, err := utf8Text(bytes.NewReader(data))
+// Decode reads one document into v. encoding/xml expands no entities of a DOCTYPE: they are an error.
+func Decode(data []byte, v any) error {
+	r, err := UTF8(bytes.NewReader(data))
 	if err != nil {
 		return err
 	}
@@ -73,9 +73,9 @@ func decodeXML(data []byte, v any) error {
 	return d.Decode(v)
 }
 
-// wellFormed reports why an element cannot be copied into the metadata of a bundle: encoding/xml is more tolerant than
+// WellFormed reports why an element cannot be copied into the metadata of a bundle: encoding/xml is more tolerant than
 // dnf's parser, which refuses the whole file.
-func wellFormed(element []byte) error {
+func WellFormed(element []byte) error {
 	if !utf8.Valid(element) {
 		return errors.New("it is not UTF-8")
 	}

@@ -1,9 +1,10 @@
-package rpm
+// Package markup reads the XML of repository metadata, which is hostile and large: it finds the elements of packages
+// without reading the whole document, in the encodings that dnf reads.
+package markup
 
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -14,61 +15,42 @@ import (
 	"airgap.dev/airgap/internal/advice"
 )
 
-// maxFragment limits the element of one package; the file list of kernel-devel has 2 MiB.
-const maxFragment = 64 << 20
+// MaxElement limits the element of one package, in bytes; the file list of kernel-devel has 2 MiB.
+const MaxElement = 64 << 20
 
-// metadata is a verified metadata file as fetched.
-type metadata struct {
-	name string
-	data []byte
-}
+// ErrTooLarge reports an element above this limit.
+var ErrTooLarge = errors.New("it is larger than allowed")
 
-// each calls f with the bytes of every <package> element, as UTF-8. The slice is valid until f returns.
-func (m metadata) each(ctx context.Context, f func(element []byte) error) error {
-	_, err := m.read(ctx, f)
-	return err
-}
-
-// read is each. It also returns the other findings in the file.
-func (m metadata) read(ctx context.Context, f func(element []byte) error) (*document, error) {
-	r, err := decompress(ctx, m.name, m.data, maxOpen)
-	if err != nil {
-		return nil, err
-	}
-	d := &document{other: map[string]int{}}
-	if err := d.each(r, f); err != nil {
-		return nil, fmt.Errorf("read %s: %w", m.name, err)
-	}
-	return d, nil
-}
-
-// document finds the <package> elements of a metadata file: the children of the root, not text in comments and CDATA
+// Document finds the <package> elements of a metadata file: the children of the root, not text in comments and CDATA
 // sections. The parser of an element sees the rest.
-type document struct {
-	root  string         // name of the root element; "" before it
-	count string         // attribute packages of the root element
-	open  int            // number of open elements outside of packages
-	until string         // end of the comment or other part without elements that is open
-	found int            // number of packages
-	other map[string]int // number of other records, by element
+type Document struct {
+	Count string         // attribute packages of the root element
+	Found int            // number of packages
+	Other map[string]int // number of other records, by element
+
+	root  string // name of the root element; "" before it
+	open  int    // number of open elements outside of packages
+	until string // end of the comment or other part without elements that is open
 }
 
-// maxOther limits the different names in document.other.
+// maxOther limits the different names in Document.Other.
 const maxOther = 20
 
 var errShort = errors.New("it ends too early")
 
-func eachElement(r io.Reader, f func([]byte) error) error {
-	return (&document{other: map[string]int{}}).each(r, f)
+// Read calls f with the bytes of every <package> element, as UTF-8. The slice is valid until f returns.
+func Read(r io.Reader, f func(element []byte) error) (*Document, error) {
+	d := &Document{Other: map[string]int{}}
+	return d, d.each(r, f)
 }
 
-func (d *document) each(r io.Reader, f func([]byte) error) error {
-	r, err := utf8Text(r)
+func (d *Document) each(r io.Reader, f func([]byte) error) error {
+	r, err := UTF8(r)
 	if err != nil {
 		return err
 	}
 	parts := bufio.NewScanner(full{r})
-	parts.Buffer(make([]byte, 0, 64<<10), maxFragment)
+	parts.Buffer(make([]byte, 0, 64<<10), MaxElement)
 	parts.Split(d.split)
 	for parts.Scan() {
 		if err := f(parts.Bytes()); err != nil {
@@ -77,7 +59,7 @@ func (d *document) each(r io.Reader, f func([]byte) error) error {
 	}
 	switch err := parts.Err(); {
 	case errors.Is(err, bufio.ErrTooLong):
-		return fmt.Errorf("one of its elements: %w (the limit is %d MiB)", errTooLarge, maxFragment>>20)
+		return fmt.Errorf("one of its elements: %w (the limit is %d MiB)", ErrTooLarge, MaxElement>>20)
 	case err != nil:
 		return err
 	}
@@ -85,7 +67,7 @@ func (d *document) each(r io.Reader, f func([]byte) error) error {
 }
 
 // ended reports whether the document is complete.
-func (d *document) ended() error {
+func (d *Document) ended() error {
 	if d.root == "" || d.open > 0 || d.until != "" {
 		return errShort
 	}
@@ -104,7 +86,7 @@ func (f full) Read(p []byte) (int, error) {
 }
 
 // split is a bufio.SplitFunc. Its tokens are the elements of packages.
-func (d *document) split(data []byte, atEOF bool) (advance int, token []byte, err error) {
+func (d *Document) split(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	for {
 		n, token, err := d.next(data[advance:], atEOF)
 		if advance += n; n == 0 || token != nil || err != nil {
@@ -115,7 +97,7 @@ func (d *document) split(data []byte, atEOF bool) (advance int, token []byte, er
 
 // next reads the next part of a document: a package, or something without packages. It needs more data if the advance
 // is 0.
-func (d *document) next(data []byte, atEOF bool) (advance int, token []byte, err error) {
+func (d *Document) next(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if d.until != "" {
 		return d.skip(data), nil, nil
 	}
@@ -152,7 +134,7 @@ func unread() []struct{ start, end string } {
 }
 
 // skip returns the number of bytes before the end of the open part, including the end.
-func (d *document) skip(data []byte) int {
+func (d *Document) skip(data []byte) int {
 	if at := bytes.Index(data, []byte(d.until)); at >= 0 {
 		at += len(d.until)
 		d.until = ""
@@ -162,7 +144,7 @@ func (d *document) skip(data []byte) int {
 }
 
 // tag reads the tag of end bytes at the start of data. The advance is 0 if data ends inside of a package.
-func (d *document) tag(data []byte, end int) (advance int, token []byte, err error) {
+func (d *Document) tag(data []byte, end int) (advance int, token []byte, err error) {
 	if data[1] == '/' {
 		if d.open--; d.open < 0 {
 			return 0, nil, errors.New("it has an end tag without a start tag")
@@ -183,10 +165,10 @@ func (d *document) tag(data []byte, end int) (advance int, token []byte, err err
 		if end == 0 {
 			return 0, nil, nil
 		}
-		d.found++
+		d.Found++
 		return end, data[:end], nil
-	case d.open == 1 && len(d.other) < maxOther:
-		d.other[name]++
+	case d.open == 1 && len(d.Other) < maxOther:
+		d.Other[name]++
 	}
 	if !closed {
 		d.open++
@@ -201,8 +183,8 @@ var (
 
 const rpmSpace = "http://linux.duke.edu/metadata/rpm"
 
-// foreignPrefix returns the prefix that markup declares for the relations of packages, if it is not the usual one.
-func foreignPrefix(markup []byte) (prefix string, is bool) {
+// ForeignPrefix returns the prefix that markup declares for the relations of packages, if it is not the usual one.
+func ForeignPrefix(markup []byte) (prefix string, is bool) {
 	if !bytes.Contains(markup, []byte(rpmSpace)) {
 		return "", false
 	}
@@ -215,10 +197,10 @@ func foreignPrefix(markup []byte) (prefix string, is bool) {
 
 // start reads the tag of the root element. libsolv, dnf's parser, compares names as they are written: a document with
 // other prefixes than usual would be an empty repository.
-func (d *document) start(name string, tag []byte) error {
+func (d *Document) start(name string, tag []byte) error {
 	prefix, _, prefixed := strings.Cut(name, ":")
 	if !prefixed {
-		prefix, prefixed = foreignPrefix(tag)
+		prefix, prefixed = ForeignPrefix(tag)
 	}
 	if prefixed {
 		return advice.Add(fmt.Errorf("its elements have the namespace prefix %q, which dnf does not read", prefix),
@@ -228,7 +210,7 @@ func (d *document) start(name string, tag []byte) error {
 		return fmt.Errorf("its first element is <%.50s>: it is no list of packages", name)
 	}
 	if found := countAttribute.FindSubmatch(tag); found != nil {
-		d.count = string(found[1])
+		d.Count = string(found[1])
 	}
 	d.root = name
 	return nil
