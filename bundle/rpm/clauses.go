@@ -153,7 +153,7 @@ func (p *problem) add(e *entry) int {
 	if p.number[e] == 0 {
 		p.entries = append(p.entries, e)
 		p.number[e] = len(p.entries)
-		p.wake(e)
+		p.later.wake(e)
 	}
 	return p.number[e]
 }
@@ -245,7 +245,7 @@ func (p *problem) require(c clause) {
 	switch {
 	case !open, c.by == nil && !conditional: // rpm checked it at installation
 	case conditional && positive:
-		p.wait(c)
+		p.later.wait(c, p.number)
 	case conditional:
 		p.later.add(p.later.next(), c)
 	default:
@@ -301,7 +301,7 @@ func (p *problem) exclude() {
 			continue
 		}
 		for _, c := range e.obsoletes {
-			if s := p.obsoleted(c); c.Name != e.Name && p.watch(s) {
+			if s := p.obsoleted(c); c.Name != e.Name && p.later.watch(s, p.number) {
 				p.clauses = append(p.clauses, clause{[]atom{{s, true}}, reason{kind: obsoletes, by: e, relation: expression{Capability: c}}})
 			}
 		}

@@ -143,48 +143,48 @@ func (l *later) sorted() []clause {
 }
 
 // wait keeps a clause until each of its conditions has a numbered package.
-func (p *problem) wait(c clause) {
-	w := &pending{numbered: numbered{p.later.next(), c}}
+func (l *later) wait(c clause, number map[*entry]int) {
+	w := &pending{numbered: numbered{l.next(), c}}
 	for _, a := range c.atoms {
-		if a.not && !p.watch(a.set) {
+		if a.not && !l.watch(a.set, number) {
 			a.waiting = append(a.waiting, w)
 			w.missing++
 		}
 	}
 	if w.missing == 0 {
-		p.later.ready = append(p.later.ready, w)
+		l.ready = append(l.ready, w)
 	}
 }
 
 // watch reports whether a condition can become true. If not, it may later.
-func (p *problem) watch(s *set) bool {
+func (l *later) watch(s *set, number map[*entry]int) bool {
 	if s.watched {
 		return s.possible
 	}
 	s.watched = true
-	if s.possible = slices.ContainsFunc(s.members, func(e *entry) bool { return p.number[e] > 0 }); !s.possible {
+	if s.possible = slices.ContainsFunc(s.members, func(e *entry) bool { return number[e] > 0 }); !s.possible {
 		for _, e := range s.members {
-			p.later.watching[e] = append(p.later.watching[e], s)
+			l.watching[e] = append(l.watching[e], s)
 		}
 	}
 	return s.possible
 }
 
 // wake makes the conditions possible that a newly numbered package satisfies.
-func (p *problem) wake(e *entry) {
-	for _, s := range p.later.watching[e] {
+func (l *later) wake(e *entry) {
+	for _, s := range l.watching[e] {
 		if s.possible {
 			continue
 		}
 		s.possible = true
 		for _, w := range s.waiting {
 			if w.missing--; w.missing == 0 {
-				p.later.ready = append(p.later.ready, w)
+				l.ready = append(l.ready, w)
 			}
 		}
 		s.waiting = nil
 	}
-	delete(p.later.watching, e)
+	delete(l.watching, e)
 }
 
 // activate adds the clauses whose conditions became possible. It returns false if there are none.
