@@ -53,7 +53,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLaterRun: what a first run has built counts.
+// TestLaterRun: files that a first run built count.
 func TestLaterRun(t *testing.T) {
 	m := machine(2, 8_000_000, oneDisk(7))
 	m.Places = places(true, "/cache", "/build", "/modules")

@@ -1,4 +1,4 @@
-// Package selinuxtest asks a compiled SELinux policy what it allows, for tests of what airgap relies on.
+// Package selinuxtest asks a compiled SELinux policy about the labels, transitions and rights that airgap needs.
 // The policy need not be loaded, so a policy of Enterprise Linux can be asked on any machine. It reads
 // the policy with sesearch and the file contexts with matchpathcon.
 package selinuxtest
