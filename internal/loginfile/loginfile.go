@@ -188,7 +188,7 @@ func (f file) helperOf(key string) string {
 	return ""
 }
 
-// readFiles reads the files that exist.
+// readFiles reads the files that exist and can be opened.
 func (l *Logins) readFiles() ([]file, error) {
 	var all []file
 	for _, path := range paths() {
@@ -199,8 +199,9 @@ func (l *Logins) readFiles() ([]file, error) {
 			}
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("read logins at registries: %w", err)
+		if err != nil { // often the file of another user, in an inherited environment
+			l.warn(fmt.Sprintf("the logins at registries in a file are not used: %v", err))
+			continue
 		}
 		read, err := config.LoadFromReader(f)
 		f.Close()

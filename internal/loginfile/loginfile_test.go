@@ -96,6 +96,8 @@ func TestFiles(t *testing.T) {
 			repository: "docker.io/library/busybox", want: "docker https//index.docker.io/v1/ from " + docker},
 		{name: "a port", files: map[string]string{docker: auths("docker", "https://m.example:8443")}, repository: "m.example:8443/a", want: "docker https//m.example8443 from " + docker},
 		{name: "no JSON", files: map[string]string{docker: "{"}, repository: "quay.io/a/b", want: "error: read logins at registries: " + docker + ": unexpected EOF"},
+		{name: "a file that cannot be opened", files: map[string]string{"ci": "a file", podmanRun: auths("podman", "quay.io")}, env: map[string]string{"DOCKER_CONFIG": "ci"},
+			repository: "quay.io/a/b", want: "podman quay.io from " + podmanRun + ", after: the logins at registries in a file are not used: open ci/config.json: not a directory"},
 		{name: "a missing file of the environment", env: map[string]string{"REGISTRY_AUTH_FILE": "none"}, repository: "quay.io/a/b",
 			want: "anonymous, after: REGISTRY_AUTH_FILE names none, which does not exist: unset it, or log in with podman login --authfile none"},
 	} {
