@@ -47,6 +47,9 @@ func TestInterruptedHint(t *testing.T) {
 	}
 	for name, want := range map[string]string{"upgrade": ", and follows the commands on other hosts, which go on", "backup": "", "verify": ""} {
 		got := advice.Of(interrupted(context.Canceled, name, detach.ErrTerminated))
+		if code := codeOf(interrupted(fmt.Errorf("write: %w", detach.ErrTerminated), name, detach.ErrTerminated)); code != exitcode.Interrupted {
+			t.Errorf("%s: SIGTERM ends it with code %d", name, code)
+		}
 		if rest := strings.TrimPrefix(strings.TrimPrefix(got, "run the same command again: "+begins), "run the same command again: "+continues); rest != want {
 			t.Errorf("%s after SIGTERM: %q", name, got)
 		}

@@ -27,7 +27,7 @@ func foreignDirs() []foreignDir {
 			Root: "rollback writes blobs, prune reads them and garbage-collect deletes them: host.Owned, which follows no link out of it and " +
 				"changes owners by descriptor; reset --wipe-data deletes: host.RemoveTree",
 			Test:     "TestKeepPushedFollowsNoLink",
-			OpenedIn: []string{"registry/files.go", "registry/garbage.go", "registry/keep.go"},
+			OpenedIn: []string{"registry/files/files.go", "registry/garbage.go", "registry/keep.go"},
 		},
 		{
 			Dir: service.ApproverDir, Owner: "airgap-approver", Unit: jointoken.ApproverUnit,

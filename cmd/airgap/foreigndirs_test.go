@@ -108,7 +108,7 @@ func TestCodeGivesNoOtherDirectory(t *testing.T) {
 // ownScratch returns the source files that delete files of the same process, or files of the registry
 // in its own directory.
 func ownScratch() []string {
-	return []string{"cluster/site/scratch.go", "registry/deletions.go", "registry/files.go", "registry/inplace.go"}
+	return []string{"cluster/site/scratch.go", "registry/deletions.go", "registry/files/files.go", "registry/inplace.go"}
 }
 
 // sourceCalls returns the names of the functions that each source file calls, except package host.
