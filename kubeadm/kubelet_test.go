@@ -15,6 +15,8 @@ import (
 const agreedDump = `version = 4
 [plugins.'io.containerd.cri.v1.images'.registry]
 config_path = '/etc/containerd/certs.d'
+[plugins.'io.containerd.cri.v1.runtime'.cni]
+conf_dir = '/etc/airgap/cni/net.d'
 [plugins.'io.containerd.cri.v1.runtime'.containerd]
 default_runtime_name = 'runc'
 [plugins.'io.containerd.cri.v1.runtime'.containerd.runtimes.runc.options]
