@@ -29,7 +29,7 @@ func TestPushesDoNotWaitForTheFirstListOfReferrers(t *testing.T) {
 		index := newReferrerIndex()
 		index.add(to, referrer{before, "a"})
 		index.add(to, referrer{gone, "b"})
-		return index, nil
+		return index, t.Context().Err()
 	}
 	lists := make(chan []referrer, 2)
 	for range 2 {

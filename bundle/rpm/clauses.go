@@ -149,13 +149,12 @@ func (p *problem) enlist(c clause) {
 	p.clauses = append(p.clauses, c)
 }
 
-func (p *problem) add(e *entry) int {
+func (p *problem) add(e *entry) {
 	if p.number[e] == 0 {
 		p.entries = append(p.entries, e)
 		p.number[e] = len(p.entries)
 		p.later.wake(e)
 	}
-	return p.number[e]
 }
 
 func (p *problem) entry(number int) *entry { return p.entries[number-1] }

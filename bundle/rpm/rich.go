@@ -66,16 +66,6 @@ func (e expression) check(inSet bool) error {
 // set reports whether one package must satisfy all terms.
 func (e expression) set() bool { return e.op == "with" || e.op == "without" }
 
-// conditional reports whether a part of it depends on the presence or absence of
-// another package.
-func (e expression) conditional() bool {
-	switch e.op {
-	case "if", "if else", "unless", "unless else", "not":
-		return true
-	}
-	return slices.ContainsFunc(e.terms, expression.conditional)
-}
-
 // several reports whether several packages can decide about it. "A or B" of capabilities is one set
 // of packages.
 func (e expression) several() bool {

@@ -49,8 +49,6 @@ func must(t testing.TB, err error) {
 const driverName = "site"
 
 // enterProcess registers the storage driver, and switches the log of the distribution registry off.
-//
-//nolint:gochecknoglobals // that registry's list of drivers is global
 var enterProcess = sync.OnceFunc(func() {
 	factory.Register(driverName, driverFactory{})
 	logrus.SetOutput(io.Discard)

@@ -59,7 +59,7 @@ func (s *Solver) learn(broken constraint) {
 		s.learned = append(s.learned, c)
 	}
 	s.set(literals[0], constraint{clause: c})
-	s.search.decay()
+	s.decay()
 }
 
 // resolve replaces the literals of a false constraint by their reasons until one literal of
@@ -82,10 +82,10 @@ func (s *Solver) resolve(c constraint) ([]lit, derivation) {
 				why.roots = append(why.roots, int32(v))
 			case int32(len(s.starts)):
 				open++
-				s.search.bump(v)
+				s.bump(v)
 			default:
 				literals = append(literals, l)
-				s.search.bump(v)
+				s.bump(v)
 			}
 		}
 		for at--; !s.seen[s.trail[at].variable()]; at-- {

@@ -183,7 +183,7 @@ func (s *Solver) back(level int) {
 	}
 	for _, l := range s.trail[s.starts[level]:] {
 		s.value[l], s.value[l.not()] = 0, 0
-		s.search.release(l)
+		s.release(l)
 	}
 	s.trail = s.trail[:s.starts[level]]
 	s.starts = s.starts[:level]

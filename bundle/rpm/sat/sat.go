@@ -59,7 +59,7 @@ type Solver struct {
 // New returns a solver without constraints for the variables 1 to n. It stops when ctx ends.
 func New(ctx context.Context, n int) *Solver {
 	s := &Solver{ctx: ctx}
-	s.search.step = 1
+	s.step = 1
 	for range n + 1 { // 0 is no variable
 		s.Add()
 	}
@@ -73,7 +73,7 @@ func (s *Solver) Add() int {
 	s.value = append(s.value, 0, 0)
 	s.sets, s.member, s.excluding = append(s.sets, nil), append(s.member, nil), append(s.excluding, nil)
 	s.level, s.reason, s.seen = append(s.level, 0), append(s.reason, constraint{}), append(s.seen, false)
-	s.search.add(v)
+	s.add(v)
 	return v
 }
 
