@@ -175,5 +175,5 @@ func disk(dir string) (device uint64, free int64, err error) {
 	}
 	var s unix.Statfs_t
 	err = unix.Statfs(dir, &s)
-	return file.Dev, int64(s.Bavail) * s.Frsize, err //nolint:gosec // fits
+	return file.Dev, int64(s.Bavail) * s.Frsize, err
 }
