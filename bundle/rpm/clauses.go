@@ -229,8 +229,8 @@ func (p *problem) demand(why reason, x expression) error {
 
 func negated(x expression) expression { return expression{op: "not", terms: []expression{x}} }
 
-// unusable makes a package impossible whose relation airgap cannot use. What is installed
-// stays: rpm checked it at installation.
+// unusable makes a package impossible if airgap cannot use one of its relations. Installed packages
+// stay: rpm checked them at installation.
 func (p *problem) unusable(why reason, err error) {
 	if why.by != nil {
 		p.clauses = append(p.clauses, clause{nil, reason{kind: blocked, by: why.by, text: err.Error()}})

@@ -1,6 +1,7 @@
 package detach
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,11 +10,18 @@ import (
 	"time"
 )
 
-// Causes of a context that end airgap on this host alone. They cancel no command on another host.
+// Causes of a context that end airgap on this host alone. They cancel no command on another host. Each of them is also
+// context.Canceled, so a command that returns the cause of its context is interrupted as by Ctrl-C.
 var (
-	ErrHangUp     = errors.New("the terminal was closed")
-	ErrTerminated = errors.New("airgap got SIGTERM, as in a shutdown of this host")
+	ErrHangUp     error = signalError("the terminal was closed")
+	ErrTerminated error = signalError("airgap got SIGTERM, as in a shutdown of this host")
 )
+
+type signalError string
+
+func (e signalError) Error() string { return string(e) }
+
+func (signalError) Unwrap() error { return context.Canceled }
 
 // OthersGoOn reports whether the long commands on other hosts go on after a context ended for this cause: the next run, or
 // an operator on another host, follows them. Only Ctrl-C is a request to end them.

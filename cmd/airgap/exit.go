@@ -58,9 +58,9 @@ func codeOf(err error) int {
 }
 
 // interrupted replaces the error of a canceled context with "interrupted" and a hint. name is the command, without "airgap".
-// cause is that of the context, which an error may have in place of context.Canceled.
+// cause is that of the context.
 func interrupted(err error, name string, cause error) error {
-	if !errors.Is(err, context.Canceled) && !errors.Is(err, cause) {
+	if !errors.Is(err, context.Canceled) {
 		return err
 	}
 	next := "it starts from the beginning"

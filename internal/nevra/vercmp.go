@@ -50,8 +50,11 @@ func compareSegments(x, y string) int {
 			}
 		}
 	}
-	if c := compareBool(digit(x[0]), digit(y[0])); c != 0 {
-		return c // numbers are newer than letters
+	switch { // numbers are newer than letters
+	case digit(x[0]) && !digit(y[0]):
+		return 1
+	case digit(y[0]) && !digit(x[0]):
+		return -1
 	}
 	if digit(x[0]) {
 		x, y = strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
@@ -60,16 +63,6 @@ func compareSegments(x, y string) int {
 		}
 	}
 	return strings.Compare(x, y)
-}
-
-func compareBool(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return 1
-	}
-	return -1
 }
 
 // segment returns the first segment, and the rest after it.

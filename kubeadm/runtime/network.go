@@ -32,17 +32,17 @@ func makeNetwork(m host.Machine) error {
 // networkMoved refuses overrides with another network directory: the network plugins write to CNIDir.
 func (r Config) networkMoved(at *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	for setting, table := range map[string][]string{
-		"plugins.io.containerd.cri.v1.runtime.cni.conf_dir": {"plugins", "io.containerd.cri.v1.runtime", "cni"},
-		"plugins.io.containerd.grpc.v1.cri.cni.conf_dir":    {"plugins", "io.containerd.grpc.v1.cri", "cni"},
-		"crio.network.network_dir":                          {"crio", "network"},
+	for _, setting := range [][]string{
+		{"plugins", "io.containerd.cri.v1.runtime", "cni", "conf_dir"},
+		{"plugins", "io.containerd.grpc.v1.cri", "cni", "conf_dir"},
+		{"crio", "network", "network_dir"},
 	} {
-		settings := r.Overrides
-		for _, name := range table {
-			settings, _ = settings[name].(map[string]any)
+		table, last := r.Overrides, len(setting)-1
+		for _, name := range setting[:last] {
+			table, _ = table[name].(map[string]any)
 		}
-		if value, is := settings[path.Ext(setting)[1:]]; is && value != host.CNIDir {
-			errs = append(errs, field.Forbidden(at.Key(setting), "the network plugins write to "+host.CNIDir))
+		if value, is := table[setting[last]]; is && value != host.CNIDir {
+			errs = append(errs, field.Forbidden(at.Key(strings.Join(setting, ".")), "the network plugins write to "+host.CNIDir))
 		}
 	}
 	return errs

@@ -49,7 +49,7 @@ func Open(dir string) (Driver, error) {
 // Root returns the directory.
 func (f Driver) Root() *host.Owned { return f.root }
 
-// Name is of storagedriver.StorageDriver.
+// Name implements storagedriver.StorageDriver.
 func (Driver) Name() string { return driverName }
 
 // Local returns the path relative to the root, as os.Root requires it.
@@ -68,7 +68,7 @@ func NotFound(err error, path string) error {
 	return err
 }
 
-// GetContent is of storagedriver.StorageDriver.
+// GetContent implements storagedriver.StorageDriver.
 func (f Driver) GetContent(_ context.Context, path string) ([]byte, error) {
 	if err := valid(path); err != nil {
 		return nil, err
@@ -111,7 +111,7 @@ func valid(path string) error {
 	return nil
 }
 
-// Reader is of storagedriver.StorageDriver.
+// Reader implements storagedriver.StorageDriver.
 func (f Driver) Reader(_ context.Context, path string, offset int64) (io.ReadCloser, error) {
 	if offset < 0 {
 		return nil, storagedriver.InvalidOffsetError{Path: path, Offset: offset, DriverName: driverName}
@@ -126,7 +126,7 @@ func (f Driver) Reader(_ context.Context, path string, offset int64) (io.ReadClo
 	return file, nil
 }
 
-// Writer is of storagedriver.StorageDriver.
+// Writer implements storagedriver.StorageDriver.
 func (f Driver) Writer(ctx context.Context, to string, appending bool) (storagedriver.FileWriter, error) {
 	if err := valid(to); err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func (w *fileWriter) Cancel(context.Context) error {
 	return errors.Join(w.Close(), w.remove())
 }
 
-// Stat is of storagedriver.StorageDriver.
+// Stat implements storagedriver.StorageDriver.
 func (f Driver) Stat(_ context.Context, path string) (storagedriver.FileInfo, error) {
 	info, err := f.root.Stat(Local(path))
 	if err != nil {
@@ -199,7 +199,7 @@ func (f Driver) Stat(_ context.Context, path string) (storagedriver.FileInfo, er
 	return storagedriver.FileInfoInternal{FileInfoFields: fields}, nil
 }
 
-// List is of storagedriver.StorageDriver.
+// List implements storagedriver.StorageDriver.
 func (f Driver) List(_ context.Context, at string) ([]string, error) {
 	dir, err := f.root.OpenFile(Local(at), os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -224,7 +224,7 @@ func (f Driver) Move(ctx context.Context, from, to string) error {
 	return SyncDir(f.root, path.Dir(to))
 }
 
-// Delete is of storagedriver.StorageDriver.
+// Delete implements storagedriver.StorageDriver.
 func (f Driver) Delete(_ context.Context, at string) error {
 	if _, err := f.root.Stat(Local(at)); err != nil {
 		return NotFound(err, at)
@@ -244,10 +244,10 @@ func SyncDir(root *host.Owned, dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Walk is of storagedriver.StorageDriver.
+// Walk implements storagedriver.StorageDriver.
 func (f Driver) Walk(ctx context.Context, path string, fn storagedriver.WalkFn, options ...func(*storagedriver.WalkOptions)) error {
 	return storagedriver.WalkFallback(ctx, f, path, fn, options...)
 }
 
-// RedirectURL is of storagedriver.StorageDriver.
+// RedirectURL implements storagedriver.StorageDriver.
 func (Driver) RedirectURL(*http.Request, string) (string, error) { return "", nil }

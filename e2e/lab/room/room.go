@@ -43,7 +43,7 @@ type Place struct {
 	Need int64 // bytes
 }
 
-// Ready returns an error with everything that this machine lacks for the lab.
+// Ready returns an error with everything that the lab needs and this machine does not have.
 func Ready() error {
 	m, err := this()
 	if err != nil {

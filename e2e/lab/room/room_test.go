@@ -2,6 +2,7 @@ package room
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,7 +23,7 @@ func oneDisk(free int64) map[string][2]int64 {
 	return map[string][2]int64{"/cache": {1, free}, "/build": {1, free}, "/modules": {1, free}}
 }
 
-// TestCheck: each thing that a machine lacks is named with the need, all at once.
+// TestCheck: one error names everything that the machine lacks, with the need.
 func TestCheck(t *testing.T) {
 	const enough = 6_000_000 // kB, of a machine with 6 GiB
 	for name, tc := range map[string]struct {
@@ -53,7 +54,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestLaterRun: files that a first run built count.
+// TestLaterRun: a later run needs less space, because the caches have the files of the first run.
 func TestLaterRun(t *testing.T) {
 	m := machine(2, 8_000_000, oneDisk(7))
 	m.Places = places(true, "/cache", "/build", "/modules")
@@ -84,6 +85,23 @@ func TestThis(t *testing.T) {
 	for _, p := range m.Places {
 		if _, free, err := m.Disk(p.Dir); err != nil || free < 0 {
 			t.Errorf("%s has %d bytes free (%v)", p.Dir, free, err)
+		}
+	}
+}
+
+// TestPages: README and the page of the lab have the disk space of a first run.
+func TestPages(t *testing.T) {
+	need := int64(0)
+	for _, p := range places(false, "", "", "") {
+		need += p.Need / gigabyte
+	}
+	for page, text := range map[string]string{"../README.md": "%d GB of free disk space", "../../../README.md": "%d GB of free disk space", "../../../README.ko.md": "여유 공간 %dGB"} {
+		content, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf(text, need); !strings.Contains(string(content), want) {
+			t.Errorf("%s has no %q", page, want)
 		}
 	}
 }
