@@ -13,7 +13,9 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/client-go/util/retry"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/ptr"
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/kubeadm/kube"
@@ -72,7 +74,7 @@ func (t Turn) Take(ctx context.Context) (release func(), err error) {
 		return nil, fmt.Errorf("wait for this host's turn: %w", err)
 	}
 	go func() { defer close(ended); elector.Run(limited) }()
-	release = func() { stop(); <-ended }
+	release = func() { stop(); <-ended; t.free() }
 	limit := t.Wait
 	if limit == 0 {
 		limit = time.Hour
@@ -95,7 +97,7 @@ func (t Turn) election(held func()) leaderelection.LeaderElectionConfig {
 			LeaseMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceSystem, Name: TurnLease}, Client: t.Client.CoordinationV1(),
 			LockConfig: resourcelock.ResourceLockConfig{Identity: t.Node},
 		},
-		Name: TurnLease, LeaseDuration: turnLasts, RenewDeadline: turnLasts - time.Minute, RetryPeriod: turnRetry, ReleaseOnCancel: true,
+		Name: TurnLease, LeaseDuration: turnLasts, RenewDeadline: turnLasts - time.Minute, RetryPeriod: turnRetry,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { held() }, OnStoppedLeading: func() {},
 			OnNewLeader: func(node string) {
@@ -104,6 +106,27 @@ func (t Turn) election(held func()) leaderelection.LeaderElectionConfig {
 				}
 			},
 		},
+	}
+}
+
+// free lets another host take the turn. A renewal that was under way can reach the API server
+// afterwards: then one of the two updates conflicts. client-go's ReleaseOnCancel gives up then,
+// and the other hosts would wait turnLasts.
+func (t Turn) free() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	leases := t.Client.CoordinationV1().Leases(metav1.NamespaceSystem)
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		lease, err := leases.Get(ctx, TurnLease, metav1.GetOptions{})
+		if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != t.Node {
+			return err
+		}
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To(int32(1))
+		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Say("the next control-plane host waits up to %s for its turn, because this host could not end its own: %v", turnLasts, err)
 	}
 }
 

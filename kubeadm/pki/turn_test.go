@@ -61,6 +61,23 @@ func TestTurn(t *testing.T) {
 	}
 }
 
+// TestTurnEndsDuringARenewal checks that the turn ends although a renewal reaches the API server
+// after the release has read the lease. The first renewal starts with the turn.
+func TestTurnEndsDuringARenewal(t *testing.T) {
+	client := apitest.Start(t).Client(t)
+	for range 50 {
+		release, err := Turn{Client: client, Node: "cp1", Say: t.Logf}.Take(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+		lease, err := client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), TurnLease, metav1.GetOptions{})
+		if err != nil || *lease.Spec.HolderIdentity != "" {
+			t.Fatalf("the lease is %v afterwards (%v)", lease, err)
+		}
+	}
+}
+
 // TestNoTurn checks that an unreachable API server is not reported as the turn of another host.
 func TestNoTurn(t *testing.T) {
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "https://127.0.0.1:1", Timeout: time.Second})
