@@ -93,7 +93,7 @@ func reinstalled() []Exception {
 		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/(journal\.jsonl|join/cluster\.json)( \d+)?$`, "the journal has other entries; the cluster's CA is new"},
 		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/dnf/`, "dnf's cache and history contain times"},
 		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup/`, "the names of backups contain times, and backups contain etcd's data"},
-		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup-key/airgap\.(key|pub)( \d+)?$`, "the signing key of backups is new"},
+		Exception{`^[+-] (file|content)\t.* ?/var/lib/airgap/backup-key/airgap(-[0-9a-f]{16})?\.(key|pub)( \d+)?$`, "the signing key of backups is new"},
 		Exception{`^[+-] (file|content)\t.* ?/var/lib/cni/`, "pods have other addresses"},
 		Exception{`^[+-] (listens\t/run/user/0/gnupg/|process\tgpg-agent$)`, "an agent that dnf's gpg started; it ends with its directory or at a power cut"},
 		Exception{`^[+-] nft\t(.*(XT target (DNAT|MASQUERADE) not found|masquerade( fully-random)?|dnat to [0-9.:X]+))?$`, "nft cannot always translate iptables' targets"},
