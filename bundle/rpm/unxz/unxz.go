@@ -35,6 +35,7 @@ type Reader struct {
 	content io.Reader
 	blocks  uint64 // of this stream
 	start   int64  // of the block's compressed data
+	ended   error  // the result of each further read
 }
 
 // counter counts the read bytes.
@@ -95,7 +96,14 @@ func (x *Reader) header() error {
 }
 
 // Read implements io.Reader.
-func (x *Reader) Read(p []byte) (int, error) {
+func (x *Reader) Read(p []byte) (n int, err error) {
+	if x.ended == nil {
+		n, x.ended = x.read(p)
+	}
+	return n, x.ended
+}
+
+func (x *Reader) read(p []byte) (int, error) {
 	for {
 		if x.content == nil {
 			if err := x.next(); err != nil {

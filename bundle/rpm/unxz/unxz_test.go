@@ -2,6 +2,8 @@ package unxz
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -31,6 +33,9 @@ func read(data []byte) (string, error) {
 		return "", err
 	}
 	text, err := io.ReadAll(r)
+	if n, again := r.Read(make([]byte, 1)); err == nil && (n > 0 || !errors.Is(again, io.EOF)) {
+		err = fmt.Errorf("a read after the end: %d bytes, %w", n, again)
+	}
 	return string(text), err
 }
 
