@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -48,6 +49,15 @@ type Options struct {
 
 	prepare func(*fetch.Client) // called before the first request; nil: nothing
 	writes  bool                // a bundle, which needs the keys
+}
+
+// UserCache is the user's directory for Options.Cache; "" without HOME.
+func UserCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "airgap", "repodata")
 }
 
 // decided is a plan and the inputs for writing its bundle.

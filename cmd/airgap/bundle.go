@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -146,7 +143,7 @@ func bundleCommand(a *app) *cobra.Command {
 			if err := only.check(o.Out); err != nil {
 				return err
 			}
-			o.Commands, o.Progress, o.Cache = commands, a.newProgress(), metadataCache()
+			o.Commands, o.Progress, o.Cache = commands, a.newProgress(), build.UserCache()
 			if only.plan {
 				return only.show(cmd.Context(), a, o)
 			}
@@ -156,15 +153,6 @@ func bundleCommand(a *app) *cobra.Command {
 	bundleFlags(cmd.Flags(), &o)
 	only.add(cmd.Flags())
 	return cmd
-}
-
-// metadataCache is the user's directory for the metadata of package repositories; "" without HOME.
-func metadataCache() string {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return ""
-	}
-	return filepath.Join(dir, "airgap", "repodata")
 }
 
 func bundleFlags(f *pflag.FlagSet, o *build.Options) {
