@@ -105,18 +105,13 @@ func bans(c Config) []ban {
 	if c.Overrides.Kubelet["serverTLSBootstrap"] != true {
 		all = append(all, ban{node.APIServer, "kubelet-certificate-authority", always, "kubelets sign their serving certificates themselves: logs and exec would fail"})
 	}
-	for _, part := range programs() {
+	for _, part := range node.StaticPods() {
 		all = append(all, ban{part, "tls-min-version", names("VersionTLS10", "VersionTLS11", "TLS1.0", "TLS1.1"), whyOldTLS})
 	}
 	for _, part := range []node.Part{node.ControllerManager, node.Scheduler} {
 		all = append(all, ban{part, "authorization-always-allow-paths", names("*", "/*", "/", "/api/*", "/apis/*"), "it would allow every request at these paths"})
 	}
 	return all
-}
-
-// programs are the programs with arguments that a site may set.
-func programs() []node.Part {
-	return []node.Part{node.APIServer, node.ControllerManager, node.Scheduler, node.Etcd}
 }
 
 // oidcFields maps arguments of the API server to the fields that replace them.
@@ -134,7 +129,7 @@ func (c Config) refuse(at *field.Path) field.ErrorList {
 	cluster := at.Child("clusterConfiguration")
 	errs := c.refuseKubelet(at.Child("kubelet"))
 	all := bans(c)
-	for _, part := range programs() {
+	for _, part := range node.StaticPods() {
 		args := cluster.Child(sectionOf(part))
 		if part == node.Etcd {
 			args = args.Child("local")

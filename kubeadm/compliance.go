@@ -40,7 +40,7 @@ type Finding struct {
 func Compliance(ctx context.Context, m Machine, c Config, configz func(context.Context) ([]byte, error)) ([]Finding, error) {
 	r := reader{m: m, site: c, plain: Config{Version: c.Version}, running: map[node.Part]process.Process{}}
 	r.plain.Default("") // the baseline without the site's settings
-	for _, part := range programs() {
+	for _, part := range node.StaticPods() {
 		p, err := node.StaticPod(m.Machine, part)
 		if err != nil && !errors.Is(err, process.ErrNone) {
 			return nil, err

@@ -28,7 +28,7 @@ func processes(t *testing.T, f *hosttest.Fake, c Config) {
 		node.Scheduler:         "bind-address=127.0.0.1",
 		node.Etcd:              "cert-file=x client-cert-auth=true peer-cert-file=x peer-client-cert-auth=true trusted-ca-file=/etc/kubernetes/pki/etcd/ca.crt",
 	}
-	for i, part := range programs() {
+	for i, part := range node.StaticPods() {
 		argv := []string{"/usr/bin/" + string(part)}
 		for arg := range strings.FieldsSeq(byKubeadm[part]) {
 			argv = append(argv, "--"+arg)

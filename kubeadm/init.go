@@ -38,7 +38,7 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, sa
 	if s == node.Ended {
 		return m.repair(ctx, ready)
 	}
-	if n.Patches, err = m.patchesFor(c); err != nil {
+	if n.Patches, err = m.patchesFor(c, n); err != nil {
 		return err
 	}
 	text, err := InitDocuments(c, n, f)
@@ -50,7 +50,7 @@ func (m Machine) init(ctx context.Context, c Config, n Node, f runtime.Facts, sa
 		// kubeadm always creates a bootstrap token, and would print it into the log.
 		args: append([]string{"--config", m.Path(leave.ConfigFile), "--skip-token-print"}, saved.args()...),
 		prepare: inOrder(
-			func() error { return m.writeReserved(c) },
+			func() error { return m.writePatches(c, n) },
 			func() error { return host.WriteFile(m.Path(leave.ConfigFile), text, 0o600) },
 			func() error { return m.noteConfigured(c, n) },
 			func() error { return saved.restore(ctx, m, c, n) },

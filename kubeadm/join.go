@@ -79,7 +79,7 @@ func (j joining) run(ctx context.Context) error {
 		return err
 	}
 	defer join.stdin.Close()
-	join.prepare = inOrder(func() error { return j.m.writeReserved(j.config) }, func() error { return jointoken.AwaitOldNode(ctx, ticket.Client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
+	join.prepare = inOrder(func() error { return j.m.writePatches(j.config, j.node) }, func() error { return jointoken.AwaitOldNode(ctx, ticket.Client, j.node.Name) }, join.prepare, func() error { return j.m.noteConfigured(j.config, j.node) })
 	if err := j.m.begin(ctx, join); err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func inOrder(jobs ...func() error) func() error {
 func (j joining) command(ctx context.Context, t *jointoken.ValidatedToken) (command, error) {
 	n := j.node
 	var err error
-	if n.Patches, err = j.m.patchesFor(j.config); err != nil {
+	if n.Patches, err = j.m.patchesFor(j.config, n); err != nil {
 		return command{}, err
 	}
 	text, err := documents(joinConfiguration(j.config, n, j.m.Path(jointoken.JoinConf)))

@@ -20,11 +20,11 @@ func (m Machine) planInit(c Config, n Node, f runtime.Facts) ([]string, error) {
 	if err != nil || m.finished() {
 		return changes, err
 	}
-	reserve, err := m.planReserved(c)
+	patches, err := m.planPatches(c, n)
 	if err != nil {
 		return changes, err
 	}
-	if n.Patches, err = m.patchesFor(c); err != nil {
+	if n.Patches, err = m.patchesFor(c, n); err != nil {
 		return changes, err
 	}
 	text, err := InitDocuments(c, n, f)
@@ -32,7 +32,7 @@ func (m Machine) planInit(c Config, n Node, f runtime.Facts) ([]string, error) {
 		return changes, err
 	}
 	file, err := host.PlanFiles(map[string][]byte{m.Path(leave.ConfigFile): text}, 0o600)
-	return slices.Concat(reserve, file, changes), err
+	return slices.Concat(patches, file, changes), err
 }
 
 // planNode lists the changes of init and join. They depend on the state of an earlier run.
@@ -64,6 +64,6 @@ func (m Machine) planJoin(c Config, n Node, material jointoken.JoinMaterial) ([]
 	if err != nil || m.finished() {
 		return changes, err
 	}
-	reserve, err := m.planReserved(c)
-	return append(reserve, changes...), err
+	patches, err := m.planPatches(c, n)
+	return append(patches, changes...), err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"regexp"
 	"strconv"
 
@@ -73,61 +72,4 @@ func (m Machine) reservedText(c Config) ([]byte, error) {
 		return nil, err
 	}
 	return yaml.Marshal(object{"kubeReserved": reserved(kib<<10, cpus)})
-}
-
-// writeReserved writes the patch of a new node, or removes the one of an earlier attempt.
-func (m Machine) writeReserved(c Config) error {
-	text, err := m.reservedText(c)
-	if err != nil {
-		return err
-	}
-	if text == nil {
-		return m.removeReserved()
-	}
-	return host.WriteFile(m.Path(reservedPatch), text, 0o644)
-}
-
-func (m Machine) removeReserved() error {
-	if err := host.Remove(m.Path(reservedPatch)); err != nil {
-		return err
-	}
-	if entries, err := os.ReadDir(m.Path(node.PatchesDir)); err != nil || len(entries) > 0 {
-		return host.IgnoreMissing(err)
-	}
-	return os.Remove(m.Path(node.PatchesDir))
-}
-
-// updateReserved writes the patch again on a node that has it, before an upgrade. A node from before
-// airgap had this default keeps all its memory for pods: with less, its pods could have no room.
-func (m Machine) updateReserved(c Config) error {
-	if _, err := os.Stat(m.Path(reservedPatch)); err != nil {
-		return host.IgnoreMissing(err)
-	}
-	return m.writeReserved(c)
-}
-
-// planReserved lists the patch for --dry-run.
-func (m Machine) planReserved(c Config) ([]string, error) {
-	text, err := m.reservedText(c)
-	if err != nil || text == nil {
-		return nil, err
-	}
-	return host.PlanFiles(map[string][]byte{m.Path(reservedPatch): text}, 0o644)
-}
-
-// withPatches makes kubeadm apply the patches of this host, if it has or will have some.
-func withPatches(o object, n Node) object {
-	if n.Patches != "" {
-		o["patches"] = object{"directory": n.Patches}
-	}
-	return o
-}
-
-// patchesFor returns the directory of the patches of a new node; "" without a patch.
-func (m Machine) patchesFor(c Config) (string, error) {
-	text, err := m.reservedText(c)
-	if err != nil || text == nil {
-		return "", err
-	}
-	return m.Path(path.Dir(reservedPatch)), nil
 }

@@ -34,17 +34,17 @@ func sized(t *testing.T) (*hosttest.Fake, Machine) {
 func TestReservedPatch(t *testing.T) {
 	f, m := sized(t)
 	plain := section(t, "{version: 1.36.3}")
-	plan, err := m.planReserved(plain)
+	plan, err := m.planPatches(plain, Node{})
 	if err != nil || len(plan) != 1 || !strings.HasSuffix(plan[0], reservedPatch+" (new)") {
 		t.Errorf("plan: %q, %v", plan, err)
 	}
-	if err := m.updateReserved(plain); err != nil || f.Has(reservedPatch) {
+	if err := m.updatePatches(plain, Node{}); err != nil || f.Has(reservedPatch) {
 		t.Errorf("an upgrade of a node without the patch: %v", err)
 	}
-	if err := m.writeReserved(plain); err != nil || f.Get(reservedPatch) != "kubeReserved:\n  cpu: 100m\n  memory: 382Mi\n" {
+	if err := m.writePatches(plain, Node{}); err != nil || f.Get(reservedPatch) != "kubeReserved:\n  cpu: 100m\n  memory: 382Mi\n" {
 		t.Errorf("%v\n%s", err, f.Get(reservedPatch))
 	}
-	dir, err := m.patchesFor(plain)
+	dir, err := m.patchesFor(plain, Node{})
 	if err != nil || !strings.HasSuffix(dir, "/etc/airgap/kubeadm-patches") {
 		t.Errorf("%q, %v", dir, err)
 	}
@@ -57,20 +57,20 @@ func TestReservedPatch(t *testing.T) {
 		}
 	}
 	f.Put(t, "proc/meminfo", "MemTotal:        4194304 kB\n")
-	if err := m.updateReserved(plain); err != nil || !strings.Contains(f.Get(reservedPatch), "484Mi") {
+	if err := m.updatePatches(plain, Node{}); err != nil || !strings.Contains(f.Get(reservedPatch), "484Mi") {
 		t.Errorf("an upgrade after the host got more memory: %v\n%s", err, f.Get(reservedPatch))
 	}
 	for _, own := range []string{"kubeReserved: {memory: 1Gi}", "systemReserved: {cpu: 1}", "kubeReserved: {}", "memoryManagerPolicy: Static"} {
 		c := section(t, "{version: 1.36.3, overrides: {kubelet: {"+own+"}}}")
-		if dir, err := m.patchesFor(c); err != nil || dir != "" {
+		if dir, err := m.patchesFor(c, Node{}); err != nil || dir != "" {
 			t.Errorf("%s: %q, %v", own, dir, err)
 		}
-		if err := m.updateReserved(c); err != nil || f.Has(reservedPatch) || f.Has("/etc/airgap/kubeadm-patches") {
+		if err := m.updatePatches(c, Node{}); err != nil || f.Has(reservedPatch) || f.Has("/etc/airgap/kubeadm-patches") {
 			t.Errorf("%s: the patch stays: %v", own, err)
 		}
 	}
 	f.Put(t, "proc/meminfo", "nothing\n")
-	if err := m.writeReserved(plain); err == nil || !strings.Contains(err.Error(), "read the size of this host") {
+	if err := m.writePatches(plain, Node{}); err == nil || !strings.Contains(err.Error(), "read the size of this host") {
 		t.Errorf("an unknown format: %v", err)
 	}
 }

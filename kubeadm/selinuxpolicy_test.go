@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host/selinuxtest"
@@ -113,12 +114,17 @@ func mountsOf(name string, pod corev1.PodSpec, c corev1.Container) []hostMount {
 // controlPlaneMounts returns airgap's volumes of the API server, and etcd's data, which kubeadm mounts.
 func controlPlaneMounts(t *testing.T) []hostMount {
 	t.Helper()
-	all := []hostMount{{"etcd", "container_t", node.EtcdDir, false, false}, {"kube-apiserver", "container_t", "/etc/kubernetes/pki", false, true}}
+	var pod corev1.Pod
+	if err := yaml.Unmarshal([]byte(podPatch), &pod); err != nil {
+		t.Fatal(err)
+	}
+	domain := pod.Spec.SecurityContext.SELinuxOptions.Type
+	all := []hostMount{{"etcd", domain, node.EtcdDir, false, false}, {"kube-apiserver", domain, "/etc/kubernetes/pki", false, true}}
 	for _, item := range apiServerVolumes(section(t, `version: 1.36.3`)) {
 		v := item.(object)
 		readOnly, _ := v["readOnly"].(bool)
 		path, _ := v["hostPath"].(string)
-		all = append(all, hostMount{"kube-apiserver", "container_t", path, v["pathType"] == "File", readOnly})
+		all = append(all, hostMount{"kube-apiserver", domain, path, v["pathType"] == "File", readOnly})
 	}
 	return all
 }

@@ -97,7 +97,7 @@ func (u Upgrade) verb() string {
 
 func (u Upgrade) run(ctx context.Context) error {
 	m := u.Machine
-	if err := m.updateReserved(u.Config); err != nil {
+	if err := m.updatePatches(u.Config, u.Node); err != nil {
 		return err
 	}
 	text, err := documents(u.configuration())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -43,10 +44,20 @@ type Options struct {
 	Progress      ui.Progress           // receives warnings and progress
 	// LimitRate limits the sum of all downloads, in bytes per second with a unit: "20MB"; "": no limit.
 	LimitRate string
+	Cache     string           // directory that keeps the metadata of package repositories between plans; "": none
 	Now       func() time.Time // the clock; nil: time.Now
 
 	prepare func(*fetch.Client) // called before the first request; nil: nothing
 	writes  bool                // a bundle, which needs the keys
+}
+
+// UserCache is the user's directory for Options.Cache; "" without HOME.
+func UserCache() string {
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(dir, "airgap", "repodata")
 }
 
 // decided is a plan and the inputs for writing its bundle.
@@ -135,7 +146,7 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	}
 	d.plan, err = plan.Make(ctx, plan.Options{
 		File: o.File, Cluster: d.cluster, Text: text, Facts: o.Facts, Update: o.Update,
-		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Earlier: d.earlier, Prepare: o.prepareClient(rate), Now: o.Now,
+		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Earlier: d.earlier, Prepare: o.prepareClient(rate), Cache: o.Cache, Now: o.Now,
 		Surveyed: func(byNode map[string]*facts.Facts) error {
 			return medium.Check(ctx, o.Out, o.AnyFilesystem, readers(d.cluster, byNode), o.Progress.Say)
 		},

@@ -15,6 +15,7 @@ import (
 func Hosts(ctx context.Context, o Options) (*destinations.List, error) {
 	var client *fetch.Client
 	seen := &destinations.Recorder{}
+	o.Cache = "" // each host is asked
 	o.prepare = func(c *fetch.Client) {
 		client = c
 		c.Watch(seen.See)

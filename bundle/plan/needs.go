@@ -23,6 +23,7 @@ func request(o Options, surveyed []*facts.Facts, gpus map[string]gpu.Plan) (*bun
 	if err != nil {
 		return nil, err
 	}
+	packages.Cache = o.Cache
 	locked, err := locked(o)
 	if err != nil {
 		return nil, err

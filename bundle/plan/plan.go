@@ -39,6 +39,7 @@ type Options struct {
 	Prepare func(*fetch.Client) error // called before the first request; nil: nothing
 	Base    *bundle.Inventory         // contents of the servers, for a delta; nil for a complete bundle
 	Earlier *bundle.Earlier           // earlier bundles to use in place of upstream; nil: none
+	Cache   string                    // directory that keeps the metadata of package repositories between plans; "": none
 	Now     func() time.Time          // the clock; nil: time.Now
 	// Surveyed is called with the facts of each surveyed node before any request to upstream; nil: not.
 	Surveyed func(byNode map[string]*facts.Facts) error

@@ -17,8 +17,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
-	"github.com/ulikunitz/xz"
 
+	"airgap.dev/airgap/bundle/rpm/unxz"
 	"airgap.dev/airgap/internal/advice"
 )
 
@@ -102,6 +102,11 @@ func (c checksum) kind() string {
 	return "sha1"
 }
 
+// file returns the name of a file with this checksum in the cache.
+func (c checksum) file() string {
+	return c.kind() + "-" + strings.ToLower(strings.TrimSpace(c.Hex))
+}
+
 func (c checksum) check(data []byte) error {
 	h, err := c.new()
 	if err != nil {
@@ -130,7 +135,7 @@ func decompressor(data []byte, r io.Reader) (io.Reader, error) {
 	case starts("\x1f\x8b"):
 		return gzip.NewReader(r)
 	case starts("\xfd7zXZ\x00"):
-		return xz.NewReader(r)
+		return unxz.NewReader(r)
 	case starts("BZh"):
 		return bzip2.NewReader(r), nil
 	case starts("\x28\xb5\x2f\xfd"):

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"airgap.dev/airgap/bundle/rpm/markup"
+	"airgap.dev/airgap/bundle/rpm/metacache"
 	"airgap.dev/airgap/bundle/rpm/pgp"
 	"airgap.dev/airgap/internal/httpclient"
 )
@@ -101,6 +102,7 @@ type source struct {
 	Searched
 	seen      *Seen
 	fetch     Fetcher
+	cache     metacache.Dir
 	bases     []string // mirrors, the current one first
 	md        *repomd
 	primary   metadata
@@ -164,16 +166,19 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 }
 
 // readSource reads one repository. Its errors name the repository.
-func readSource(ctx context.Context, f Fetcher, r Repository, seen *Seen, servers targets, arch string) (*source, error) {
+func readSource(ctx context.Context, f Fetcher, r Repository, req Request, servers targets) (*source, error) {
 	ctx = httpclient.Checked(httpclient.For(ctx, "packages of repository "+r.Name))
-	s, err := openSource(ctx, f, r, seen, servers)
+	s, err := openSource(ctx, f, r, req.seen(r.Name), servers)
 	if err != nil {
 		return nil, fmt.Errorf("read repository %s: %w", r.Name, err)
+	}
+	if !isFileURL(s.bases[0]) {
+		s.cache = metacache.Dir(req.Cache)
 	}
 	if s.modules, err = s.readModules(ctx); err != nil {
 		return nil, s.wrap(err)
 	}
-	if s.entries, err = s.readPrimary(ctx, arch); err != nil {
+	if s.entries, err = s.readPrimary(ctx, req.Arch); err != nil {
 		return nil, s.wrap(err)
 	}
 	s.report()
@@ -258,6 +263,9 @@ func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 	if _, err := sum.new(); err != nil {
 		return metadata{}, fmt.Errorf("verify %s metadata: %w", kind, err)
 	}
+	if data := s.cache.Get(sum.file(), limit); data != nil && sum.check(data) == nil {
+		return metadata{name: name, data: data}, nil
+	}
 	var errs []error
 	for _, at := range s.locations(d.Location.Base, name) {
 		var data []byte
@@ -272,6 +280,7 @@ func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 			return nil
 		})
 		if err == nil {
+			_ = s.cache.Put(sum.file(), data) // then the next plan fetches it again
 			return metadata{name: name, data: data}, nil
 		}
 		if errs = append(errs, err); ctx.Err() != nil {

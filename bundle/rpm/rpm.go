@@ -142,6 +142,8 @@ type Request struct {
 	Kept []Kept
 	// Seen has the state of the repositories at an earlier plan.
 	Seen []Seen
+	// Cache is a directory that keeps the metadata files of the repositories between plans; "": none.
+	Cache string
 }
 
 // Locked is a package of an earlier plan with the checksum of its file.

@@ -56,7 +56,7 @@ func readUniverse(ctx context.Context, f Fetcher, req Request) (u *universe, pro
 	servers := req.targets()
 	errs := make([]error, len(req.Repositories))
 	for i, r := range req.Repositories {
-		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req.seen(r.Name), servers, req.Arch) })
+		group.Go(func() { u.sources[i], errs[i] = readSource(ctx, f, r, req, servers) })
 	}
 	group.Wait()
 	if ctx.Err() != nil {

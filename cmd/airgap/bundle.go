@@ -108,6 +108,10 @@ Without HOME, --keys must name the directory of the keys. Private keys have the 
 A CI job writes them after umask 077, or passes a pipe to --sign-key. On WSL, keep them in
 the Linux file system: chmod has no effect on the drives of Windows.
 
+The metadata of package repositories stays in ~/.cache/airgap/repodata, or below
+XDG_CACHE_HOME, up to 2 GiB. A later plan uses a file from there only if it has the
+checksum in the repository's present metadata. The directory can be removed at any time.
+
 After an interruption, even a kill, the same command continues where it stopped. It does
 not change a complete bundle. --limit-rate limits all downloads together.
 
@@ -139,7 +143,7 @@ func bundleCommand(a *app) *cobra.Command {
 			if err := only.check(o.Out); err != nil {
 				return err
 			}
-			o.Commands, o.Progress = commands, a.newProgress()
+			o.Commands, o.Progress, o.Cache = commands, a.newProgress(), build.UserCache()
 			if only.plan {
 				return only.show(cmd.Context(), a, o)
 			}

@@ -11,3 +11,6 @@ const (
 	Etcd              Part = "etcd"
 	Kubelet           Part = "kubelet"
 )
+
+// StaticPods are the parts that kubeadm runs as static pods. A site may set arguments for each of them.
+func StaticPods() []Part { return []Part{APIServer, ControllerManager, Scheduler, Etcd} }
