@@ -116,7 +116,8 @@ func (c *crashed) dice(command string) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// randomMoments is the minimum number of kills at random moments.
+// randomMoments is the minimum number of kills at random moments. Three quarters of the kills directly after
+// a step must come before the next step: on a loaded machine, some come too late.
 const randomMoments = 30
 
 func (c *crashed) killInstall(ctx context.Context) error {
@@ -130,7 +131,7 @@ func (c *crashed) killInstall(ctx context.Context) error {
 		return err
 	}
 	k.report("install")
-	if k.random < randomMoments || k.exact < len(c.firstSteps)-2 || k.In["packages"] < 2 || k.In["kubeadm"] < 3 || k.waited == 0 {
+	if k.random < randomMoments || 4*k.exact < 3*len(c.firstSteps) || k.In["packages"] < 2 || k.In["kubeadm"] < 3 || k.waited == 0 {
 		c.tooFew = fmt.Errorf("too few kills came at their moments: %+v", k.In)
 	}
 	return nil
