@@ -29,7 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-const startLimit = time.Minute
+const startLimit = 3 * time.Minute
 
 // Server is one API server with its etcd.
 type Server struct {
