@@ -122,7 +122,7 @@ load balancer, RHEL 8 with podman, RHEL 10 with Cilium, a corporate mirror.
 `
 
 func bundleCommand(a *app) *cobra.Command {
-	var o build.Options
+	o := build.Options{Cache: build.UserCache()}
 	var only planFlags
 	cmd := &cobra.Command{
 		Use:   "bundle -f airgap.yaml -o DIR",
@@ -143,7 +143,7 @@ func bundleCommand(a *app) *cobra.Command {
 			if err := only.check(o.Out); err != nil {
 				return err
 			}
-			o.Commands, o.Progress, o.Cache = commands, a.newProgress(), build.UserCache()
+			o.Commands, o.Progress = commands, a.newProgress()
 			if only.plan {
 				return only.show(cmd.Context(), a, o)
 			}

@@ -105,7 +105,7 @@ func prepared(ctx context.Context, program string, log io.Writer, add func(conte
 	}
 	defer os.RemoveAll(e.Work)
 	defer e.Upstream.Close()
-	return run(&bench{Env: e, env: []string{"XDG_CONFIG_HOME=" + filepath.Join(e.Work, "config")}}, images)
+	return run(&bench{Env: e, env: []string{"XDG_CONFIG_HOME=" + filepath.Join(e.Work, "config"), "XDG_CACHE_HOME=" + filepath.Join(e.Work, "cache")}}, images)
 }
 
 // prepare writes a configuration that lists the images.

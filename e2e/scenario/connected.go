@@ -29,15 +29,15 @@ func (e *Env) Airgap(ctx context.Context, args ...string) (Result, error) {
 	return e.Command(exec.CommandContext(ctx, e.Program, args...))
 }
 
-// Command runs a prepared command with the connected host's environment: its keys and
-// credentials are in the work directory, not in the home directory of this machine.
+// Command runs a prepared command with the connected host's environment: its keys, its
+// credentials and its cache are in the work directory, not in the home directory of this machine.
 func (e *Env) Command(cmd *exec.Cmd) (Result, error) { return e.Watched(cmd, new(Watcher)) }
 
 // Watched runs a command like Command, and stderr gets its stderr.
 func (e *Env) Watched(cmd *exec.Cmd, stderr *Watcher) (Result, error) {
 	var stdout bytes.Buffer
 	cmd.Args = withNewKeys(cmd.Args)
-	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"))
+	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME="+filepath.Join(e.Work, "config"), "XDG_CACHE_HOME="+filepath.Join(e.Work, "cache"))
 	if e.hosts == nil { // the logins to a site's registries are those of the user
 		cmd.Env = append(cmd.Env, "DOCKER_CONFIG="+filepath.Join(e.Work, "docker"))
 	}

@@ -13,8 +13,8 @@ import (
 
 const (
 	port = 18080
-	// patience is the time for a packet over two pairs of interfaces of this host. It is long for a busy
-	// host, and a drop takes all of it.
+	// patience is the time for a packet over two pairs of interfaces of this host, and a drop takes all of it.
+	// A lost packet gets a second chance with twice the time: a host with many runnable processes can need it.
 	patience = 1500 * time.Millisecond
 	tries    = 5
 )
@@ -29,20 +29,13 @@ func connect(ctx context.Context, from, to *end) ([]string, error) {
 	if err := to.serve(ctx, &servers); err != nil {
 		return nil, fmt.Errorf("listen in a network namespace for a test: %w", err)
 	}
-	type attempt struct {
-		name, protocol string
-		to             netip.Addr
-		err            error
-	}
 	all := []*attempt{
 		{name: "TCP from pod to pod", protocol: "tcp4", to: to.pod}, {name: "UDP from pod to pod", protocol: "udp4", to: to.pod},
 		{name: "TCP from pod to Service address", protocol: "tcp4", to: to.svc}, {name: "UDP from pod to Service address", protocol: "udp4", to: to.svc},
 	}
-	var wait sync.WaitGroup
-	for _, a := range all {
-		wait.Go(func() { a.err = from.ask(ctx, a.protocol, netip.AddrPortFrom(a.to, port)) })
-	}
-	wait.Wait()
+	askAll(all, func(a *attempt, limit time.Duration) error {
+		return from.ask(ctx, a.protocol, netip.AddrPortFrom(a.to, port), limit)
+	})
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -55,17 +48,41 @@ func connect(ctx context.Context, from, to *end) ([]string, error) {
 	return lost, nil
 }
 
+// attempt is a connection and its result.
+type attempt struct {
+	name, protocol string
+	to             netip.Addr
+	err            error
+}
+
+// askAll makes all attempts at the same time, and those without an answer once more with twice the time.
+func askAll(all []*attempt, ask func(a *attempt, limit time.Duration) error) {
+	var wait sync.WaitGroup
+	for _, limit := range []time.Duration{patience, 2 * patience} {
+		for _, a := range all {
+			if limit == patience || timedOut(a.err) {
+				wait.Go(func() { a.err = ask(a, limit) })
+			}
+		}
+		wait.Wait()
+	}
+}
+
 // reason is the cause without addresses.
 func reason(err error) string {
 	var number syscall.Errno
-	var timeout net.Error
 	switch {
 	case errors.As(err, &number):
 		return number.Error()
-	case errors.As(err, &timeout) && timeout.Timeout():
+	case timedOut(err):
 		return "no answer"
 	}
 	return err.Error()
+}
+
+func timedOut(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
 // serve answers each byte and each datagram with the same one, until ctx ends.
@@ -112,7 +129,7 @@ func echoStream(listener net.Listener) {
 			return
 		}
 		buf := make([]byte, 1)
-		_ = conn.SetDeadline(time.Now().Add(patience))
+		_ = conn.SetDeadline(time.Now().Add(2 * patience))
 		if n, err := conn.Read(buf); err == nil {
 			_, _ = conn.Write(buf[:n])
 		}
@@ -132,9 +149,9 @@ func echoPackets(conn net.PacketConn) {
 }
 
 // ask sends a byte and waits for it. A datagram is sent more than once.
-func (e *end) ask(ctx context.Context, protocol string, to netip.AddrPort) error {
+func (e *end) ask(ctx context.Context, protocol string, to netip.AddrPort, limit time.Duration) error {
 	var conn net.Conn
-	dialer := net.Dialer{Timeout: patience}
+	dialer := net.Dialer{Timeout: limit}
 	if err := within(e.ns, func() (err error) {
 		conn, err = dialer.DialContext(ctx, protocol, to.String())
 		return err
@@ -144,9 +161,9 @@ func (e *end) ask(ctx context.Context, protocol string, to netip.AddrPort) error
 	defer conn.Close()
 	var last error
 	for range tries {
-		_ = conn.SetDeadline(time.Now().Add(patience / tries))
+		_ = conn.SetDeadline(time.Now().Add(limit / tries))
 		if protocol == "tcp4" {
-			_ = conn.SetDeadline(time.Now().Add(patience))
+			_ = conn.SetDeadline(time.Now().Add(limit))
 		}
 		if _, last = conn.Write([]byte{1}); last == nil {
 			if _, last = conn.Read(make([]byte, 1)); last == nil {

@@ -2,11 +2,14 @@ package podpath
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -167,4 +170,23 @@ func TestKilled(t *testing.T) {
 	assert.Empty(t, path.Outcome.Failed)
 	assert.Empty(t, path.Lost)
 	assert.Equal(t, before, state(t))
+}
+
+// TestSecondChance: an attempt without an answer is repeated with more time, because the host can be busy. A refusal is not.
+func TestSecondChance(t *testing.T) {
+	slow, dropped, refused := &attempt{name: "slow"}, &attempt{name: "dropped"}, &attempt{name: "refused"}
+	var asked atomic.Int32
+	askAll([]*attempt{slow, dropped, refused}, func(a *attempt, limit time.Duration) error {
+		asked.Add(1)
+		switch {
+		case a == refused:
+			return syscall.ECONNREFUSED
+		case a == slow && limit > patience:
+			return nil
+		}
+		return os.ErrDeadlineExceeded
+	})
+	if slow.err != nil || !timedOut(dropped.err) || !errors.Is(refused.err, syscall.ECONNREFUSED) || asked.Load() != 5 {
+		t.Errorf("slow: %v, dropped: %v, refused: %v; %d questions", slow.err, dropped.err, refused.err, asked.Load())
+	}
 }

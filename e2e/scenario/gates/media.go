@@ -16,7 +16,8 @@ import (
 type medium struct {
 	name  string
 	make  []string // program that makes it; the image follows
-	mount []string // program that mounts it; image and directory follow; nil: the kernel mounts it
+	mount []string // program that mounts it; device and directory follow; nil: the kernel mounts it
+	alien string   // its name in the error, if the servers cannot mount it
 }
 
 // mediums are the file systems of sticks and disks. A trial is skipped if this machine's
@@ -24,13 +25,13 @@ type medium struct {
 // kernel.
 func mediums() []medium {
 	return []medium{
-		{"ext4", []string{"mkfs.ext4", "-q", "-F"}, nil},
-		{"xfs", []string{"mkfs.xfs", "-q", "-f"}, nil},
-		{"btrfs", []string{"mkfs.btrfs", "-q", "-f"}, nil},
-		{"vfat", []string{"mkfs.vfat", "-F", "32"}, nil},
-		{"exfat", []string{"mkfs.exfat"}, nil},
-		{"exfat", []string{"mkfs.exfat"}, []string{"mount.exfat-fuse"}},
-		{"ntfs", []string{"mkfs.ntfs", "-Q", "-F"}, []string{"ntfs-3g"}},
+		{"ext4", []string{"mkfs.ext4", "-q", "-F"}, nil, ""},
+		{"xfs", []string{"mkfs.xfs", "-q", "-f"}, nil, ""},
+		{"btrfs", []string{"mkfs.btrfs", "-q", "-f"}, nil, "Btrfs"},
+		{"vfat", []string{"mkfs.vfat", "-F", "32"}, nil, ""},
+		{"exfat", []string{"mkfs.exfat"}, nil, ""},
+		{"exfat", []string{"mkfs.exfat"}, []string{"mount.exfat-fuse"}, ""},
+		{"ntfs", []string{"mkfs.ntfs", "-Q", "-F"}, []string{"ntfs-3g"}, "NTFS"},
 	}
 }
 
@@ -47,7 +48,7 @@ func (m medium) on(ctx context.Context, s *stage, size int, job func(at string) 
 	}
 	mount := m.mount
 	if mount == nil {
-		mount = []string{"mount", "-o", "loop"}
+		mount = []string{"mount"}
 	}
 	if err := program(mount[0]); err != nil {
 		return r, err
@@ -61,15 +62,40 @@ func (m medium) on(ctx context.Context, s *stage, size int, job func(at string) 
 	if err != nil {
 		return r, err
 	}
-	if err := run(ctx, mount[0], append(mount[1:], image, at)...); err != nil {
+	device, err := exec.CommandContext(ctx, "losetup", "--find", "--show", image).Output()
+	if err != nil {
+		return r, fmt.Errorf("losetup %s: %w", image, err)
+	}
+	loop := strings.TrimSpace(string(device))
+	defer func() { err = errors.Join(err, run(context.WithoutCancel(ctx), "losetup", "--detach", loop)) }()
+	if err := run(ctx, mount[0], append(mount[1:], loop, at)...); err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, run(context.WithoutCancel(ctx), "umount", at)) }()
 	return job(at)
 }
 
-func (s *stage) buildTo(ctx context.Context, at string) (scenario.Result, error) {
-	return s.Airgap(ctx, "bundle", "-f", filepath.Join(s.Work, "airgap.yaml"), "-o", at)
+func (s *stage) buildTo(ctx context.Context, at string, flags ...string) (scenario.Result, error) {
+	return s.Airgap(ctx, append([]string{"bundle", "-f", filepath.Join(s.Work, "airgap.yaml"), "-o", at}, flags...)...)
+}
+
+// written builds a bundle on the medium and verifies it there. A medium that the servers cannot mount is refused first.
+func (m medium) written(ctx context.Context, s *stage, at string) (scenario.Result, error) {
+	var flags []string
+	if m.alien != "" {
+		r, err := s.buildTo(ctx, at)
+		if err == nil {
+			err = r.Want("bundle on "+m.name, 1, "cannot mount "+m.alien)
+		}
+		if err != nil {
+			return r, err
+		}
+		flags = []string{"--any-filesystem"}
+	}
+	if r, err := s.buildTo(ctx, at, flags...); err != nil || r.Code != 0 {
+		return r, err
+	}
+	return s.inspected(ctx, filepath.Join(at, "bank"))
 }
 
 func mediumTrials() []trial {
@@ -80,12 +106,7 @@ func mediumTrials() []trial {
 			name += " through " + m.mount[0]
 		}
 		all = append(all, trial{name, func(ctx context.Context, s *stage) (scenario.Result, error) {
-			return m.on(ctx, s, 1200, func(at string) (scenario.Result, error) {
-				if r, err := s.buildTo(ctx, at); err != nil || r.Code != 0 {
-					return r, err
-				}
-				return s.inspected(ctx, filepath.Join(at, "bank"))
-			})
+			return m.on(ctx, s, 1200, func(at string) (scenario.Result, error) { return m.written(ctx, s, at) })
 		}, 0, []string{"every byte verified"}})
 	}
 	ext4 := mediums()[0]
