@@ -16,7 +16,12 @@ import (
 	"airgap.dev/airgap/registry/names"
 )
 
-const dialTimeout = 10 * time.Second
+const (
+	dialTimeout = 10 * time.Second
+	// peerStall is the time without a byte within an answer after which a client gives up. A registry that waits
+	// for one answer for ever copies nothing else.
+	peerStall = time.Minute
+)
 
 // Client queries one registry. It trusts one CA and uses no proxy.
 type Client struct {
@@ -37,19 +42,21 @@ func NewClient(addr string, ca []byte) (*Client, error) {
 }
 
 // HTTPClient trusts only ca (PEM). It uses no proxy, even if the environment sets one. It has no time
-// limit for a complete answer: the caller's context sets it.
-func HTTPClient(ca []byte) (*http.Client, error) {
+// limit for a complete answer: the caller's context sets it. An answer without a byte for peerStall ends.
+func HTTPClient(ca []byte) (*http.Client, error) { return httpClient(ca, peerStall) }
+
+func httpClient(ca []byte, stall time.Duration) (*http.Client, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
 		return nil, errors.New("read registry CA: it contains no certificate")
 	}
-	return httpclient.New(&http.Transport{
+	return httpclient.New(httpclient.Unstalled(&http.Transport{
 		DialContext:           (&net.Dialer{Timeout: dialTimeout}).DialContext,
 		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: time.Minute,
 		IdleConnTimeout:       time.Minute,
-	}), nil
+	}, stall)), nil
 }
 
 // Size limits for the health report of a registry and for its list of pushes. An entry of either

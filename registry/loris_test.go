@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // TestSlowLoris: the registry closes connections of clients that send nothing, or send a header one
@@ -41,8 +43,9 @@ func TestSlowLoris(t *testing.T) {
 		})
 	}
 	plain := func() (net.Conn, error) { return net.Dial("tcp", r.addr) }
-	transport := r.client.Transport.(interface{ WrappedRoundTripper() http.RoundTripper }).WrappedRoundTripper()
-	secure := func() (net.Conn, error) { return tls.Dial("tcp", r.addr, transport.(*http.Transport).TLSClientConfig) }
+	trust, err := utilnet.TLSClientConfig(r.client.Transport)
+	must(t, err)
+	secure := func() (net.Conn, error) { return tls.Dial("tcp", r.addr, trust) }
 	for range each {
 		hold(plain, func(net.Conn) {}) // no handshake
 		hold(secure, func(net.Conn) {})

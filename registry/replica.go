@@ -252,6 +252,9 @@ func (c copier) copyLevels(ctx context.Context, d digest.Digest, levels int) err
 	if err != nil {
 		return err
 	}
+	if problem := checkManifest(content); problem != nil {
+		return fmt.Errorf("manifest %s: %w", d, problem)
+	}
 	m, described, err := distribution.UnmarshalManifest(mediaType, content)
 	if err != nil {
 		return err
