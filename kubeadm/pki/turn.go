@@ -121,7 +121,7 @@ func (t Turn) free() {
 		if err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != t.Node {
 			return err
 		}
-		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To(int32(1))
+		lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = new(""), new(int32(1))
 		_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 		return err
 	})

@@ -20,10 +20,10 @@ import (
 // MaxDictionary is the largest dictionary of a block; xz -9 uses half of it.
 const MaxDictionary = 128 << 20
 
-var (
-	errFormat = errors.New("it is not an xz file, or it is damaged")
-	magic     = []byte("\xfd7zXZ\x00")
-)
+var errFormat = errors.New("it is not an xz file, or it is damaged")
+
+// magic begins each stream.
+const magic = "\xfd7zXZ\x00"
 
 // lzma2 is the ID of the only filter that metadata uses.
 const lzma2 = 0x21
@@ -87,7 +87,7 @@ func (x *Reader) header() error {
 	if _, err := io.ReadFull(&x.from, head[:]); err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(head[:], magic) || head[6] != 0 || head[7] > 15 {
+	if !bytes.HasPrefix(head[:], []byte(magic)) || head[6] != 0 || head[7] > 15 {
 		return errFormat
 	}
 	sizes := [16]int{0, 4, 4, 4, 8, 8, 8, 16, 16, 16, 32, 32, 32, 64, 64, 64}

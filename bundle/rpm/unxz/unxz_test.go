@@ -77,7 +77,7 @@ func TestMemory(t *testing.T) {
 // FuzzReader: any bytes end with an error or as content.
 func FuzzReader(f *testing.F) {
 	f.Add(packed(f, "text", 1<<16, 2))
-	f.Fuzz(func(t *testing.T, data []byte) {
+	f.Fuzz(func(_ *testing.T, data []byte) {
 		r, err := NewReader(bytes.NewReader(data))
 		if err == nil {
 			_, _ = io.Copy(io.Discard, io.LimitReader(r, 1<<20))
