@@ -1,5 +1,5 @@
 // Package unxz reads xz files from outside with a limit of memory. The library's reader of
-// the container allocates what each block header asks for, up to 4 GiB; this one refuses
+// the container allocates the size in each block header, up to 4 GiB; this one refuses
 // a block above the limit, and leaves the compression itself to the library. It does not
 // verify the checksums of the container: the caller has one of the whole file.
 //
