@@ -68,18 +68,25 @@ func (m Machine) writePatches(c Config, n Node) error {
 	return m.replacePatches(files)
 }
 
-// updatePatches writes the patches again before an upgrade. A node from before airgap had the default for
+// patchesAtUpgrade returns the patches that an upgrade writes. A node from before airgap had the default for
 // kubeReserved does not get it, and keeps all its memory for pods: with less, its pods could have no room.
-func (m Machine) updatePatches(c Config, n Node) error {
+func (m Machine) patchesAtUpgrade(c Config, n Node) (map[string][]byte, error) {
 	files, err := m.patches(c, n)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if _, err := os.Stat(m.Path(reservedPatch)); err != nil {
+	_, err = os.Stat(m.Path(reservedPatch))
+	if err != nil {
 		delete(files, m.Path(reservedPatch))
-		if err := host.IgnoreMissing(err); err != nil {
-			return err
-		}
+	}
+	return files, host.IgnoreMissing(err)
+}
+
+// updatePatches writes the patches again before an upgrade.
+func (m Machine) updatePatches(c Config, n Node) error {
+	files, err := m.patchesAtUpgrade(c, n)
+	if err != nil {
+		return err
 	}
 	return m.replacePatches(files)
 }

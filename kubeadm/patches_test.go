@@ -53,11 +53,14 @@ func TestPatchFiles(t *testing.T) {
 	f, m := sized(t)
 	own := section(t, "{version: 1.36.3, overrides: {kubelet: {kubeReserved: {memory: 1Gi}}}}")
 	control := Node{ControlPlane: true}
+	planned, err := Upgrade{Machine: m, Config: own, Node: control}.plan()
+	require.NoError(t, err)
+	assert.Len(t, planned, len(node.StaticPods())+1, "the patches and kubeadm: %q", planned)
 	require.NoError(t, m.updatePatches(own, control))
 	for _, part := range node.StaticPods() {
 		assert.Equal(t, podPatch, f.Get(podPatchOf(part)))
 	}
-	planned, err := m.planPatches(own, control)
+	planned, err = m.planPatches(own, control)
 	require.NoError(t, err)
 	assert.Empty(t, planned)
 	f.Put(t, node.PatchesDir+"/etcd1.yaml", "of the site")

@@ -41,7 +41,7 @@ func (u Upgrade) ControlPlane() step.Step {
 	return step.Step{
 		Name: "kubeadm-upgrade", Title: "Upgrade this host's part of the cluster (kubeadm upgrade)",
 		Done: u.planeDone,
-		Plan: func(context.Context) ([]string, error) { return u.plan(), nil },
+		Plan: func(context.Context) ([]string, error) { return u.plan() },
 		Run:  u.run,
 	}
 }
@@ -80,12 +80,16 @@ func (u Upgrade) noted() (want, have, half configured, err error) {
 	return want, have, half, err
 }
 
-func (u Upgrade) plan() []string {
-	changes := []string{"kubeadm " + u.verb() + ": Kubernetes " + u.Config.Tag()}
-	if u.First {
-		changes = append([]string{"write " + leave.ConfigFile, "upload the configuration of kubeadm and of the kubelets to the cluster"}, changes...)
+func (u Upgrade) plan() ([]string, error) {
+	files, err := u.Machine.patchesAtUpgrade(u.Config, u.Node)
+	if err != nil {
+		return nil, err
 	}
-	return changes
+	changes, err := host.PlanFiles(files, 0o644)
+	if u.First {
+		changes = append(changes, "write "+leave.ConfigFile, "upload the configuration of kubeadm and of the kubelets to the cluster")
+	}
+	return append(changes, "kubeadm "+u.verb()+": Kubernetes "+u.Config.Tag()), err
 }
 
 func (u Upgrade) verb() string {

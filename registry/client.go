@@ -18,8 +18,8 @@ import (
 
 const (
 	dialTimeout = 10 * time.Second
-	// peerStall is the time without a byte within an answer after which a client gives up. A registry that waits
-	// for one answer for ever copies nothing else.
+	// peerStall is the time without a byte within an answer after which a client gives up. Without it, one silent
+	// registry would stop the copies of all other images.
 	peerStall = time.Minute
 )
 

@@ -126,7 +126,7 @@ func (t Turn) free() {
 		return err
 	})
 	if err != nil && !apierrors.IsNotFound(err) {
-		t.Say("the next control-plane host waits up to %s for its turn, because this host could not end its own: %v", turnLasts, err)
+		t.Say("another control-plane host may wait up to %s for its turn, because this host could not end its own: %v", turnLasts, err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"syscall"
 	"time"
 )
 
@@ -32,7 +33,7 @@ func (d Dir) Get(sum string, limit int64) []byte {
 		return nil
 	}
 	defer root.Close()
-	f, err := root.Open(sum)
+	f, err := root.OpenFile(sum, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe must not block
 	if err != nil {
 		return nil
 	}

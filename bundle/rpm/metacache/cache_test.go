@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -61,6 +62,12 @@ func TestOddNames(t *testing.T) {
 	}
 	if d.Get(sum(1), 10) != nil {
 		t.Error("a link out of the cache is read")
+	}
+	if err := syscall.Mkfifo(filepath.Join(dir, "cache", sum(3)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if d.Get(sum(3), 10) != nil {
+		t.Error("a pipe is read")
 	}
 	if err := Dir("").Put(sum(1), []byte("x")); err != nil || Dir("").Get(sum(1), 10) != nil {
 		t.Error("no directory keeps something")
