@@ -3,6 +3,7 @@ package detach
 import (
 	"io"
 	"os"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -210,4 +211,19 @@ func TestDirectoryIsMissing(t *testing.T) {
 	l.dir = "/missing"
 	l.runs(t, script("true"), 1)
 	assert.Contains(t, l.tty.Screen(), "airgap: error: start the command in its directory: stat /missing: ")
+}
+
+// TestUnitEndsBesideANewOne: units that end remove the common directory. The next unit may have just created it.
+func TestUnitEndsBesideANewOne(t *testing.T) {
+	dir := t.TempDir() + "/run"
+	for range 1000 {
+		var enders sync.WaitGroup
+		for range listenTries / 2 {
+			enders.Go(func() { _ = os.Remove(dir) })
+		}
+		l, err := listenAt(dir + "/install.sock")
+		enders.Wait()
+		require.NoError(t, err)
+		l.Close()
+	}
 }

@@ -89,22 +89,33 @@ func (u *unit) serve(ctx context.Context, m host.Machine) (int, error) {
 	return code, err
 }
 
-func listenAt(path string) (net.Listener, error) {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("listen for clients: %w", err)
+// listenTries is how often a unit that ends may remove the common directory before this unit's socket is in it.
+const listenTries = 10
+
+func listenAt(path string) (l net.Listener, err error) {
+	for range listenTries {
+		if l, err = listenOnce(path); !errors.Is(err, os.ErrNotExist) {
+			break
+		}
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("listen for clients: %w", err)
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a unit that was killed; systemd runs one
-		return nil, fmt.Errorf("listen for clients: %w", err)
-	}
-	l, err := (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
 	if err != nil {
 		return nil, fmt.Errorf("listen for clients: %w", err)
 	}
 	return l, nil
+}
+
+func listenOnce(path string) (net.Listener, error) {
+	dir := filepath.Dir(path)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a unit that was killed; systemd runs one
+		return nil, err
+	}
+	return (&net.ListenConfig{}).Listen(context.Background(), "unix", path)
 }
 
 func (u *unit) accept(l net.Listener, clients *sync.WaitGroup) {
