@@ -25,5 +25,14 @@ func judgeKernelConfig(f *facts.Facts, _ *Want) Result {
 	if absent := missing(facts.OptionalOptions()); len(absent) > 0 {
 		return Result{Warn, "built without " + strings.Join(absent, ", "), "all of them, built in or as modules", fix}
 	}
-	return pass("all %d options are set", len(required)+len(facts.OptionalOptions()))
+	return pass("all %d options are set%s", len(required)+len(facts.OptionalOptions()), withoutFeatures(f.KernelFeatures))
+}
+
+// withoutFeatures names features that only some pods and add-ons use.
+func withoutFeatures(features facts.KernelFeatures) string {
+	missing := features.Missing()
+	if features == (facts.KernelFeatures{}) || len(missing) == 0 { // a survey of an older airgap has none
+		return ""
+	}
+	return "; the kernel is without " + strings.Join(missing, ", ")
 }

@@ -41,22 +41,23 @@ type Facts struct {
 	Kernel Kernel `yaml:"kernel" json:"kernel"`
 	// KernelOptions has the options of the running kernel's configuration that checks use: "y"
 	// or "m" by the name without CONFIG_.
-	KernelOptions map[string]string `yaml:"kernelOptions,omitempty" json:"kernelOptions,omitempty"`
-	SecureBoot    SecureBoot        `yaml:"secureBoot" json:"secureBoot"`
-	Modules       map[string]Module `yaml:"modules" json:"modules"` // modules that a node may need
-	Init          string            `yaml:"init" json:"init"`       // the name of process 1
-	Systemd       int               `yaml:"systemd" json:"systemd"` // the version: 252
-	Manager       Manager           `yaml:"manager" json:"manager"`
-	Cgroup        Cgroup            `yaml:"cgroup" json:"cgroup"`
-	CPUs          int               `yaml:"cpus" json:"cpus"`         // online
-	CPULevel      int               `yaml:"cpuLevel" json:"cpuLevel"` // 3 for x86-64-v3; 0 for other processors
-	Memory        int64             `yaml:"memory" json:"memory"`
-	HugePages     HugePages         `yaml:"hugePages" json:"hugePages"`
-	Swap          []SwapArea        `yaml:"swap,omitempty" json:"swap,omitempty"`
-	Identity      Identity          `yaml:"identity" json:"identity"`
-	Firmware      Firmware          `yaml:"firmware,omitempty" json:"firmware,omitzero"`
-	Boot          Boot              `yaml:"boot" json:"boot"` // at the next boot
-	Time          Time              `yaml:"time" json:"time"`
+	KernelOptions  map[string]string `yaml:"kernelOptions,omitempty" json:"kernelOptions,omitempty"`
+	KernelFeatures KernelFeatures    `yaml:"kernelFeatures,omitempty" json:"kernelFeatures,omitzero"`
+	SecureBoot     SecureBoot        `yaml:"secureBoot" json:"secureBoot"`
+	Modules        map[string]Module `yaml:"modules" json:"modules"` // modules that a node may need
+	Init           string            `yaml:"init" json:"init"`       // the name of process 1
+	Systemd        int               `yaml:"systemd" json:"systemd"` // the version: 252
+	Manager        Manager           `yaml:"manager" json:"manager"`
+	Cgroup         Cgroup            `yaml:"cgroup" json:"cgroup"`
+	CPUs           int               `yaml:"cpus" json:"cpus"`         // online
+	CPULevel       int               `yaml:"cpuLevel" json:"cpuLevel"` // 3 for x86-64-v3; 0 for other processors
+	Memory         int64             `yaml:"memory" json:"memory"`
+	HugePages      HugePages         `yaml:"hugePages" json:"hugePages"`
+	Swap           []SwapArea        `yaml:"swap,omitempty" json:"swap,omitempty"`
+	Identity       Identity          `yaml:"identity" json:"identity"`
+	Firmware       Firmware          `yaml:"firmware,omitempty" json:"firmware,omitzero"`
+	Boot           Boot              `yaml:"boot" json:"boot"` // at the next boot
+	Time           Time              `yaml:"time" json:"time"`
 
 	Filesystems []Filesystem `yaml:"filesystems" json:"filesystems"`
 	Directories []Directory  `yaml:"directories,omitempty" json:"directories,omitempty"`

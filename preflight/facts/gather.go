@@ -34,7 +34,7 @@ func Names() []string {
 func probes() []probe {
 	return []probe{
 		{"os", readOS}, {"kernel", readKernel}, {"nextKernel", readNextKernel}, {"modules", readModules}, {"init", readInit},
-		{"kernelOptions", readKernelOptions}, {"secureBoot", readSecureBoot}, {"systemd", readSystemd}, {"manager", readManager},
+		{"kernelOptions", readKernelOptions}, {"kernelFeatures", readKernelFeatures}, {"secureBoot", readSecureBoot}, {"systemd", readSystemd}, {"manager", readManager},
 		{"bootSwap", readBootSwap}, {"bootCommands", readBootCommands}, {"bootSELinux", readBootSELinux}, {"bootHostname", readBootHostname}, {"bootModules", readBootModules}, {"blocked", readBlocked},
 		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
 		{"identity", readIdentity}, {"firmware", readFirmware}, {"timeZone", readTimeZone}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},

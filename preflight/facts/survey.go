@@ -53,8 +53,8 @@ func SurveyScript() ([]byte, error) {
 		"UnitKeys":    strings.Join(keptKeys(), "|"),
 		"Confs":       slices.Concat(mainConfs("logind.conf"), mainConfs("system.conf")),
 		"RuleFiles":   packetfilter.Files(), "RuleDir": packetfilter.Includes,
-		"Watchers":  shellWords(findWatchers()),
-		"Crypto":    cryptopolicy.Files(),
+		"Watchers": shellWords(findWatchers()),
+		"Crypto":   cryptopolicy.Files(), "MemoryHigh": memoryHigh(),
 		"RPMFormat": "'" + strings.ReplaceAll(rpmFormat, "'", `'\''`) + "'",
 	})
 	return b.Bytes(), err
