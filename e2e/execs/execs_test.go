@@ -16,7 +16,10 @@ func TestWatch(t *testing.T) {
 	if os.Getenv("AIRGAP_LAB") == "" {
 		t.Skip("needs root and perf events: set AIRGAP_LAB=1")
 	}
-	const unified = "/sys/fs/cgroup/unified"
+	unified := "/sys/fs/cgroup" // unless v1 is next to it
+	if _, err := os.Stat(unified + "/unified/cgroup.procs"); err == nil {
+		unified += "/unified"
+	}
 	dir := filepath.Join(unified, fmt.Sprintf("airgap-test-%d", os.Getpid()))
 	inner := filepath.Join(dir, "inner")
 	if err := os.MkdirAll(filepath.Join(inner, "below"), 0o755); err != nil {

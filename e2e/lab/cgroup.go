@@ -19,7 +19,7 @@ import (
 	"airgap.dev/airgap/e2e/lab/kernel"
 )
 
-// A cgroup is the path of one server in every hierarchy of the outer machine. The
+// A cgroup is the path of one server in every hierarchy of the outer machine, or in the only one of cgroup v2. The
 // server sees it as the root. With a shared cgroup, all servers would have one
 // kubepods.slice. With a separate cgroup, the lab finds and kills all processes of a
 // server by their cgroup, not by their names.
@@ -59,7 +59,7 @@ func (c cgroup) create() error {
 	for _, top := range tops {
 		dir := top
 		for part := range strings.SplitSeq(c.path, "/") {
-			if err := makeCgroup(dir, part); err != nil {
+			if err := errors.Join(passOn(dir), makeCgroup(dir, part)); err != nil {
 				return err
 			}
 			dir = filepath.Join(dir, part)
@@ -83,11 +83,38 @@ func lockParents() (release func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// makeCgroup makes a cgroup that accepts processes: in the cpuset hierarchy a new
+// passOn gives the controllers of a cgroup to the cgroups below it. With cgroup v1, each controller has its own
+// hierarchy, and next to them v2 has no controller that servers need.
+func passOn(dir string) error {
+	if !Unified() {
+		return nil
+	}
+	offered, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
+	if err != nil {
+		return err
+	}
+	var on []string
+	for name := range strings.FieldsSeq(string(offered)) {
+		if slices.Contains([]string{"cpu", "cpuset", "io", "memory", "hugetlb", "pids"}, name) {
+			on = append(on, "+"+name)
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte(strings.Join(on, " ")), 0)
+}
+
+// Unified reports whether this machine, and so each of the lab's containers, has only cgroup v2.
+func Unified() bool { return isCgroup2(cgroupRoot) }
+
+func isCgroup2(dir string) bool {
+	var s unix.Statfs_t
+	return unix.Statfs(dir, &s) == nil && s.Type == unix.CGROUP2_SUPER_MAGIC
+}
+
+// makeCgroup makes a cgroup that accepts processes: in the cpuset hierarchy of v1, a new
 // cgroup has no processors and no memory until they are written to it.
 func makeCgroup(parent, name string) error {
 	dir := filepath.Join(parent, name)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil || isCgroup2(dir) {
 		return err
 	}
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
@@ -145,7 +172,10 @@ func (c cgroup) visit(argv ...string) ([]string, error) {
 // pids lists the processes of the server. It is empty after the cgroup is removed.
 func (c cgroup) pids() ([]int, error) {
 	var pids []int
-	top := filepath.Join(cgroupRoot, "pids", c.path)
+	top := filepath.Join(cgroupRoot, c.path)
+	if !Unified() {
+		top = filepath.Join(cgroupRoot, "pids", c.path)
+	}
 	err := filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, os.ErrNotExist) {
 			return nil
@@ -181,7 +211,7 @@ func readPids(file string) ([]int, error) {
 }
 
 // kill ends every process of the server and returns when none is left. It first thaws
-// processes that a killed runc has left in the freezer: no signal reaches them there.
+// processes that a killed runc has left in the freezer of v1: no signal reaches them there.
 func (c cgroup) kill(ctx context.Context) error {
 	for {
 		if err := c.thaw(); err != nil {
@@ -204,6 +234,9 @@ func (c cgroup) kill(ctx context.Context) error {
 }
 
 func (c cgroup) thaw() error {
+	if Unified() {
+		return nil
+	}
 	gone := func(err error) bool { return errors.Is(err, os.ErrNotExist) || errors.Is(err, syscall.ENODEV) }
 	var freezers []string
 	err := filepath.WalkDir(filepath.Join(cgroupRoot, "freezer", c.path), func(file string, d fs.DirEntry, err error) error {

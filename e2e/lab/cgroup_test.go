@@ -34,7 +34,13 @@ func TestCgroupsShareTheirParents(t *testing.T) {
 	if err := g.Wait(); err != nil {
 		t.Error(err)
 	}
-	if left, _ := filepath.Glob(filepath.Join(cgroupRoot, "*", top)); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+	tops, err := hierarchies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range tops {
+		if _, err := os.Stat(filepath.Join(dir, top)); err == nil {
+			t.Errorf("left behind: %s", filepath.Join(dir, top))
+		}
 	}
 }

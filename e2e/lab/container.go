@@ -16,8 +16,7 @@ import (
 )
 
 // A Container is a Machine made by systemd-nspawn: an operating system on the outer
-// machine's kernel. It cannot test features that need a separate kernel: cgroup v2,
-// modules, lost write-back caches, a stick that is removed during a read.
+// machine's kernel. It cannot test features that need a separate kernel: modules, lost write-back caches, a stick that is removed during a read.
 type Container struct {
 	name    string
 	addr    netip.Addr
@@ -195,10 +194,10 @@ func (c *Container) nspawn() []string {
 	return append(argv, "sh", "-ec", script)
 }
 
-// initScript makes the controllers writable, which nspawn does only for cgroup v2, and
+// initScript makes the controllers of cgroup v1 writable, as those of v2 are, and
 // becomes process 1. systemd checks only once, at its start, which controllers are
 // writable: all of them must be writable by then.
-const initScript = `for d in /sys/fs/cgroup /sys/fs/cgroup/*/; do mount -o remount,bind,rw "$d"; done; exec /usr/lib/systemd/systemd`
+const initScript = `for d in /sys/fs/cgroup /sys/fs/cgroup/*/; do ! mountpoint -q "$d" || mount -o remount,bind,rw "$d"; done; exec /usr/lib/systemd/systemd`
 
 func (c *Container) waitBooted(ctx context.Context) error { return waitBooted(ctx, c) }
 

@@ -8,7 +8,7 @@
 // object of a lab has the run's name. So several labs can run at the same time, and a
 // forgotten lab can be removed later.
 //
-// It needs root on a machine with cgroup v1 controllers. It does not change the outer
+// It needs root. It does not change the outer
 // machine's network, packages or services.
 package lab
 
@@ -32,11 +32,11 @@ import (
 
 // Config is the configuration of a lab.
 type Config struct {
-	Cache  string     `json:"-"` // see CacheDir
-	Run    string     `json:"-"` // name of the lab: at most 20 lower-case letters, digits and dashes
-	Nodes  []Kind     // node1, node2 and so on; 1 to 200 servers
-	Layers []string   // from root.Build, for containers
-	Image  root.Image // from root.BuildImage, for emulated machines
+	Cache  string              `json:"-"` // see CacheDir
+	Run    string              `json:"-"` // name of the lab: at most 20 lower-case letters, digits and dashes
+	Nodes  []Kind              // node1, node2 and so on; 1 to 200 servers
+	Layers []string            // from root.Build, for containers
+	Images map[Kind]root.Image // from root.BuildImage, for emulated machines
 }
 
 // A Lab is a set of servers on one network.
@@ -79,12 +79,13 @@ func (cfg Config) check() error {
 		return errors.New("a lab has 1 to 200 servers")
 	case slices.ContainsFunc(cfg.Nodes, Kind.contained) && len(cfg.Layers) == 0:
 		return errors.New("containers need the layers of root.Build")
-	case slices.Contains(cfg.Nodes, KindEmulated) && cfg.Image == "":
-		return errors.New("emulated machines need the image of root.BuildImage")
 	}
 	for _, kind := range cfg.Nodes {
-		if !kind.contained() && kind != KindEmulated {
-			return fmt.Errorf("unknown kind of server %q: use %s, %s, %s, %s or %s", kind, KindContainer, KindSmall, KindHopper, KindVolta, KindEmulated)
+		switch {
+		case kind.emulated() && cfg.Images[kind] == "":
+			return errors.New("emulated machines need the image of root.BuildImage")
+		case !kind.emulated() && !kind.contained():
+			return fmt.Errorf("unknown kind of server %q: use %s, %s, %s, %s, %s, %s or %s", kind, KindContainer, KindSmall, KindHopper, KindVolta, KindEmulated, KindLinux510, KindLinux612)
 		}
 	}
 	return nil

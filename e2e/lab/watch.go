@@ -5,8 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-
-	"golang.org/x/sys/unix"
+	"slices"
 
 	"airgap.dev/airgap/e2e/execs"
 )
@@ -58,11 +57,8 @@ func unifiedHierarchy() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range all {
-		var fs unix.Statfs_t
-		if err := unix.Statfs(dir, &fs); err == nil && fs.Type == unix.CGROUP2_SUPER_MAGIC {
-			return dir, nil
-		}
+	if i := slices.IndexFunc(all, isCgroup2); i >= 0 {
+		return all[i], nil
 	}
-	return "", errors.New("find cgroup v2: it is not mounted below " + cgroupRoot)
+	return "", errors.New("find cgroup v2: it is not mounted at or below " + cgroupRoot)
 }

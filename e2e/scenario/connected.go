@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"airgap.dev/airgap/e2e/lab"
 )
 
 //go:embed airgap.yaml.tmpl
@@ -99,7 +101,7 @@ func (e *Env) Render(name, text string, edits ...string) (string, error) {
 	}
 	var b strings.Builder
 	mirror := strings.TrimPrefix(e.Upstream.URL, "https://")
-	if err := t.Execute(&b, map[string]string{"CA": e.Upstream.CA, "Mirror": mirror}); err != nil {
+	if err := t.Execute(&b, map[string]any{"CA": e.Upstream.CA, "Mirror": mirror, "CgroupV1": !lab.Unified()}); err != nil {
 		return "", err
 	}
 	text = b.String()

@@ -94,9 +94,12 @@ const siteZone = `<?xml version="1.0" encoding="utf-8"?>
 </zone>
 `
 
-// leaveFrozenProcess creates a frozen process in the pods' cgroup that no runtime knows and no signal
-// reaches. With cgroup v1, a killed runc can leave such a process.
+// leaveFrozenProcess creates a frozen process in the pods' cgroup that no runtime knows. A killed runc can leave one. With
+// cgroup v1, no signal reaches it.
 func leaveFrozenProcess(ctx context.Context, e *Env, m lab.Machine) error {
+	if lab.Unified() {
+		return e.Script(ctx, m, "systemd-run --quiet --wait sh -c 'set -e; sleep 10000 & p=$!; cd /sys/fs/cgroup/kubepods.slice; mkdir lost.scope; echo $p >lost.scope/cgroup.procs; echo 1 >lost.scope/cgroup.freeze'")
+	}
 	const lost = "set -e; sleep 10000 & p=$!; for h in freezer systemd unified pids; do d=/sys/fs/cgroup/$h/kubepods.slice/lost.scope; mkdir $d; echo $p >$d/cgroup.procs; done" +
 		"; echo FROZEN >/sys/fs/cgroup/freezer/kubepods.slice/lost.scope/freezer.state"
 	return e.Script(ctx, m,

@@ -101,7 +101,7 @@ func machine(mounts map[string]int64, files map[string]string) (Machine, *[]stri
 }
 
 func TestCheck(t *testing.T) {
-	const inBoot, modules = "boot/config-" + release, "lib/modules/" + release + "/modules.dep"
+	const inBoot, modules, controllers = "boot/config-" + release, "lib/modules/" + release + "/modules.dep", "sys/fs/cgroup/cgroup.controllers"
 	all := packed(t, config("y"))
 	for name, tc := range map[string]struct {
 		mounts map[string]int64
@@ -110,9 +110,11 @@ func TestCheck(t *testing.T) {
 	}{
 		"all built in":                 {hybrid(), map[string]string{packedConfig: all}, nil},
 		"Debian's kernel, both cgroup": {hybrid(), map[string]string{inBoot: config("m"), modules: dep()}, nil},
-		"Debian by default": {v2only(), map[string]string{inBoot: config("m"), modules: dep()},
-			[]string{"cgroup v1 at /sys/fs/cgroup/… for cpu, cpuacct, cpuset, devices, freezer, memory, pids, systemd: boot with systemd.unified_cgroup_hierarchy=0"}},
-		"no controller for processes": {without(hybrid(), "pids"), map[string]string{packedConfig: all}, []string{"/… for pids: boot with"}},
+		"Debian by default":            {v2only(), map[string]string{inBoot: config("m"), modules: dep(), controllers: "cpuset cpu io memory hugetlb pids rdma misc\n"}, nil},
+		"cgroup v2 without memory": {v2only(), map[string]string{packedConfig: all, controllers: "cpu io pids\n"},
+			[]string{"cgroup v2 with the controllers cpuset, memory: remove cgroup_disable from"}},
+		"no controller for processes": {without(hybrid(), "pids"), map[string]string{packedConfig: all}, []string{"/… for pids, next to other controllers of v1: boot with"}},
+		"no cgroup":                   {nil, map[string]string{packedConfig: all}, []string{"none is mounted at /sys/fs/cgroup; mount -t cgroup2"}},
 		"no cgroup v2":                {without(hybrid(), "unified"), map[string]string{packedConfig: all}, []string{"cgroup v2 in addition to v1, to monitor programs: mkdir"}},
 		"the modules of another kernel": {hybrid(), map[string]string{inBoot: config("m"), "lib/modules/6.1.0-49-amd64/modules.dep": dep(), "sys/module/overlay/x": ""},
 			[]string{
@@ -161,8 +163,12 @@ func TestHierarchies(t *testing.T) {
 		t.Errorf("got %v, %v; want %v", got, err, want)
 	}
 	m, _ = machine(v2only(), nil)
-	if got, err := m.Hierarchies(); err == nil || len(got) > 0 || !strings.Contains(err.Error(), "unified_cgroup_hierarchy=0") {
-		t.Errorf("only cgroup v2: got %v, %v; want an error", got, err)
+	if got, err := m.Hierarchies(); err != nil || !slices.Equal(got, []string{CgroupRoot}) {
+		t.Errorf("only cgroup v2: got %v, %v", got, err)
+	}
+	m, _ = machine(nil, nil)
+	if _, err := m.Hierarchies(); err == nil || !strings.Contains(err.Error(), "none is mounted at /sys/fs/cgroup") {
+		t.Errorf("no cgroup: got %v, want an error", err)
 	}
 }
 

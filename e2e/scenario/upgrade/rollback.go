@@ -142,7 +142,8 @@ func (u *Upgrading) backTo(ctx context.Context, kubernetes, containerd string) e
 
 // morePods returns the edits that set maxPods of kubelets.
 func morePods() []string {
-	return []string{"      failCgroupV1: false\n", "      failCgroupV1: false\n      maxPods: 77\n"}
+	const shared = "      # The servers share the outer machine's disk.\n"
+	return []string{shared, "      maxPods: 77\n" + shared}
 }
 
 // reconfigured upgrades to a bundle with the same versions and another configuration of
