@@ -105,7 +105,7 @@ func TestBlockedModules(t *testing.T) {
 		{"proxy", all, nil, []string{"its module stream chain:1 is not active", "perl:5 is required"}},
 		{"odd", all, nil, []string{"pseudoplatform:6.0 is required, but no repository has the module pseudoplatform"}},
 		{"ancient", all, nil, []string{"its module stream old:1 is not active", "no repository has a compatible build of it"}},
-		{"nginx", nil, nil, []string{"its module stream web:1 is not active: it requires streams that are not active: perl:5"}},
+		{"nginx", nil, nil, []string{"its module stream web:1 is not active: the stream perl:5 is required, but no repository has the module perl"}},
 		{"db", nil, []string{"good:1"}, nil},
 		{"app", nil, []string{"web:1"}, []string{"the stream perl:5 is required, but no repository has the module perl"}},
 		{"app", nil, []string{"gone:1"}, []string{"the stream gone:1 is required, but no repository has the module gone"}},

@@ -103,14 +103,14 @@ func TestModules(t *testing.T) {
 		{"default stream, newest build first", nil, "el9", []string{"tools:el9:2", "tools:el9:1"}, nil},
 		{"a default that is not for this system", nil, "el10", nil, nil},
 		{"another stream than the default", []string{"tools:1.10"}, "el9", []string{"tools:1.10:3"}, nil},
-		{"a stream with its requirements", []string{"web:1.24"}, "el9", []string{"web:1.24:1", "perl:5.32:1", "tools:el9:2", "tools:el9:1"}, nil},
+		{"a stream with its requirements", []string{"web:1.24"}, "el9", []string{"perl:5.32:1", "tools:el9:2", "tools:el9:1", "web:1.24:1"}, nil},
 		{"a missing requirement", []string{"web:1.24"}, "el8", nil, []string{"the stream perl:5.26 is required, but no repository has a compatible build of it; available streams: 5.32"}},
 		{
 			"another stream of the requirement",
 			[]string{"perl:5.40", "web:1.24"},
 			"el9",
 			[]string{"tools:el9:2", "tools:el9:1"},
-			[]string{"perl:5.40 is required", "the stream web:1.24 is required, but no repository has a compatible build of it"},
+			[]string{"perl:5.40 is required", "the stream perl:5.40 is required"},
 		},
 		{"no such module", []string{"cheese:1"}, "el9", []string{"tools:el9:2", "tools:el9:1"}, []string{"no repository has the module cheese"}},
 	}

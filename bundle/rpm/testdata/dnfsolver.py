@@ -10,6 +10,7 @@ import sys
 
 import dnf
 import dnf.exceptions
+import dnf.subject
 
 
 def prepare(root, cache, repositories):
@@ -46,11 +47,20 @@ def prepare(root, cache, repositories):
     return base
 
 
+def mark(base, spec):
+    """Mark a pattern. Excluded packages do not hide that an installed one fulfils it."""
+    try:
+        base.install(spec)
+    except dnf.exceptions.MarkingError:
+        if not dnf.subject.Subject(spec).get_best_query(base.sack).installed():
+            raise
+
+
 def solve(base, request):
     base.reset(goal=True)
     try:
         for spec in request["install"]:
-            base.install(spec)
+            mark(base, spec)
         base.resolve()
     except (dnf.exceptions.MarkingError, dnf.exceptions.DepsolveError) as e:
         return {"ok": False, "problem": str(e)}

@@ -1,0 +1,92 @@
+package rpm
+
+import (
+	"maps"
+	"slices"
+)
+
+// streamWant is a module that must have one of these streams.
+type streamWant struct {
+	module  string
+	allowed []string
+	newest  bool // the newest build of a group must be possible
+}
+
+// maxStreamSteps limits a search: a few steps for each module are usual.
+const maxStreamSteps = 100_000
+
+// streamSearch tries the possible streams in dnf's order.
+type streamSearch struct {
+	*streamChoice
+
+	keepDefaults bool
+	left         int // steps
+}
+
+// satisfy returns have with the streams of all wants; nil if this is not possible.
+func (s *streamSearch) satisfy(have map[string]streamGroup, wants []streamWant) map[string]streamGroup {
+	if s.left--; s.left < 0 {
+		return nil
+	}
+	if len(wants) == 0 {
+		return nonNil(have)
+	}
+	w := wants[0]
+	if g, is := have[w.module]; is {
+		if !allows(w.allowed, g.stream) {
+			return nil
+		}
+		return s.satisfy(have, wants[1:])
+	}
+	for _, g := range s.candidates(w) {
+		next := nonNil(maps.Clone(have))
+		next[w.module] = g
+		for _, requires := range s.possible(g, w.newest) {
+			more := slices.Clone(wants[1:])
+			for _, module := range slices.Sorted(maps.Keys(requires)) {
+				more = append(more, streamWant{module: module, allowed: requires[module]})
+			}
+			if chosen := s.satisfy(next, more); chosen != nil {
+				return chosen
+			}
+		}
+	}
+	return nil
+}
+
+func nonNil(have map[string]streamGroup) map[string]streamGroup {
+	if have == nil {
+		return map[string]streamGroup{}
+	}
+	return have
+}
+
+// possible returns the requirements of the newest build for the platform; none if there is no such build.
+func (s *streamSearch) possible(g streamGroup, newest bool) []map[string][]string {
+	for _, b := range g.builds {
+		if all := b.requires(s.os); len(all) > 0 || newest {
+			return all
+		}
+	}
+	return nil
+}
+
+// candidates are the groups of a module that a requirement allows. The default stream is first.
+func (s *streamSearch) candidates(w streamWant) []streamGroup {
+	fixed, known := s.enabled[w.module]
+	usual, hasDefault := s.defaults[w.module]
+	if s.blocked[w.module] != "" {
+		return nil
+	}
+	var first, later []streamGroup
+	for _, g := range s.groups[w.module] {
+		switch {
+		case !allows(w.allowed, g.stream) || known && g.stream != fixed:
+		case hasDefault && g.stream == usual:
+			first = append(first, g)
+		case !hasDefault || !s.keepDefaults:
+			later = append(later, g)
+		}
+	}
+	return append(first, later...)
+}
