@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -48,10 +49,10 @@ func (r Config) networkMoved(at *field.Path) field.ErrorList {
 	return errs
 }
 
-// networkCopies returns the names of the plugins' files that the runtime reads only in SharedCNIDir:
+// oldNetwork returns the names of the plugins' configurations that the runtime reads in SharedCNIDir:
 // airgap has configured the runtime before it had CNIDir. On any other host such a file belongs to
 // another program or to an earlier cluster.
-func (s service) networkCopies(e engine) ([]string, error) {
+func (s service) oldNetwork(e engine) ([]string, error) {
 	config, err := os.ReadFile(s.m.Path(e.config))
 	if err != nil {
 		return nil, host.IgnoreMissing(err)
@@ -64,12 +65,15 @@ func (s service) networkCopies(e engine) ([]string, error) {
 		if path.Ext(name) != ".conflist" {
 			continue // its .conflist names the other files by their path in SharedCNIDir
 		}
-		if exists(s.m, path.Join(host.SharedCNIDir, name)) && !exists(s.m, path.Join(host.CNIDir, name)) {
+		if exists(s.m, path.Join(host.SharedCNIDir, name)) {
 			names = append(names, name)
 		}
 	}
 	return names, nil
 }
+
+// inOwnDirectory reports whether CNIDir has the file: a new pod of the network plugin may have written it.
+func (s service) inOwnDirectory(name string) bool { return exists(s.m, path.Join(host.CNIDir, name)) }
 
 // keepNetwork copies the pod network's files to the directory that the runtime reads from now on, so
 // that pods can start before the network plugin has written its file there: its pods change only at
@@ -78,14 +82,14 @@ func (s service) keepNetwork(e engine) error {
 	if err := makeNetwork(s.m); err != nil {
 		return fmt.Errorf("create the runtime's network directory: %w", err)
 	}
-	names, err := s.networkCopies(e)
+	names, err := s.oldNetwork(e)
 	if err != nil || len(names) == 0 {
 		return err
 	}
 	if err := host.WriteJSON(s.m.Path(movedFile), s.options.Network); err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, name := range slices.DeleteFunc(names, s.inOwnDirectory) {
 		text, err := os.ReadFile(s.m.Path(path.Join(host.SharedCNIDir, name)))
 		if err != nil {
 			return err

@@ -104,6 +104,19 @@ func TestNetworkMovesInterrupted(t *testing.T) {
 	}
 }
 
+// TestNetworkMovesAfterThePlugin: a new pod of the network plugin has written its file to the new directory. It stays, and
+// the old one is removed.
+func TestNetworkMovesAfterThePlugin(t *testing.T) {
+	f, m, o := olderHost(t, map[string]string{"10-flannel.conflist": `{"name":"cbr0"}`})
+	f.Put(t, host.CNIDir+"/10-flannel.conflist", `{"name":"new"}`)
+	if err := ServiceStep(m, o).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := NetworkMovedStep(m).Run(t.Context()); err != nil || f.Has(host.SharedCNIDir+"/10-flannel.conflist") || f.Get(host.CNIDir+"/10-flannel.conflist") != `{"name":"new"}` {
+		t.Errorf("the files are not moved (%v)", err)
+	}
+}
+
 // TestCalicoMovesLater: Calico's file names a kubeconfig in the old directory, which its pods renew until
 // they are new. Both stay until then.
 func TestCalicoMovesLater(t *testing.T) {

@@ -285,11 +285,11 @@ func (s service) plan(ctx context.Context) ([]string, error) {
 	if s.stale(e, files) {
 		changes = append(changes, "remove "+e.nvidia)
 	}
-	copies, err := s.networkCopies(e)
+	old, err := s.oldNetwork(e)
 	if err != nil {
 		return changes, err
 	}
-	for _, name := range copies {
+	for _, name := range slices.DeleteFunc(old, s.inOwnDirectory) {
 		changes = append(changes, fmt.Sprintf("copy %s/%s to %s", host.SharedCNIDir, name, host.CNIDir))
 	}
 	units, err := planUnit(ctx, s.m, e.name)
