@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 
+	"golang.org/x/sync/errgroup"
+
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/papers"
 	"airgap.dev/airgap/bundle/plan"
@@ -51,10 +53,7 @@ func Bundle(ctx context.Context, o Options) (*Contents, error) {
 		return nil, err
 	}
 	defer b.Close()
-	altered, err := sidefiles.Check(b)
-	if err == nil && o.Full {
-		err = b.Verify(ctx, o.Progress)
-	}
+	altered, err := check(ctx, b, o)
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +62,19 @@ func Bundle(ctx context.Context, o Options) (*Contents, error) {
 		signers = append(signers, bundle.Fingerprint(key))
 	}
 	return &Contents{Index: b.Index(), Renamed: b.Renamed(), Altered: altered, Signers: signers, full: o.Full, list: o.List, hashes: o.Hashes}, nil
+}
+
+// check reads the files next to the parts, and with Full the parts at the same time.
+func check(ctx context.Context, b *bundle.Bundle, o Options) (altered sidefiles.Altered, err error) {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		altered, err = sidefiles.Check(b)
+		return err
+	})
+	if o.Full {
+		group.Go(func() error { return b.Verify(ctx, o.Progress) })
+	}
+	return altered, group.Wait()
 }
 
 // ofLock are the contents of airgap.lock: the hashes that are known before the trip.
