@@ -85,7 +85,7 @@ func (m medium) written(ctx context.Context, s *stage, at string) (scenario.Resu
 	if m.alien != "" {
 		r, err := s.buildTo(ctx, at)
 		if err == nil {
-			err = r.Want("bundle on "+m.name, 1, "cannot mount "+m.alien)
+			err = r.Want("bundle on "+m.name, 2, "cannot mount "+m.alien)
 		}
 		if err != nil {
 			return r, err
