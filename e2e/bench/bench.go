@@ -72,7 +72,9 @@ func Run(ctx context.Context, program string, only []string, out, log io.Writer)
 	}))
 }
 
+// measureParts measures the other parts also after one has failed, unless that is the first one.
 func (b *bench) measureParts(ctx context.Context, only []string, w *figures) error {
+	var failed []error
 	for i, p := range parts() {
 		wanted := len(only) == 0 || slices.Contains(only, p.name)
 		if i == 0 && !wanted {
@@ -81,11 +83,17 @@ func (b *bench) measureParts(ctx context.Context, only []string, w *figures) err
 		if !wanted {
 			continue
 		}
-		if err := errors.Join(evict(b.Program), p.run(b, ctx, w)); err != nil {
+		err := errors.Join(evict(b.Program), p.run(b, ctx, w))
+		switch {
+		case errors.Is(err, errNoMetadata) && len(only) == 0:
+			fmt.Fprintf(w.out, "bench %s NOT RUN: %v\n", p.name, err)
+		case err != nil && i == 0, ctx.Err() != nil:
 			return err
+		case err != nil:
+			failed = append(failed, fmt.Errorf("part %s: %w", p.name, err))
 		}
 	}
-	return nil
+	return errors.Join(failed...)
 }
 
 // prepared adds images to the lab's upstream before it starts, calls run, and removes the

@@ -18,12 +18,14 @@ const denseLimit = 2 * time.Second
 // solverResult matches a line of a Go benchmark: the name, the seconds of the comparison, the seconds.
 var solverResult = regexp.MustCompile(`(?m)^BenchmarkSolver/(\w+)-?\d*\s.*?([\d.e+-]+) compared.*?([\d.e+-]+) seconds`)
 
+var errNoMetadata = errors.New("compare plans with dnf: set AIRGAP_REPODATA to a copy of the metadata of CentOS Stream 9 (baseos and appstream)")
+
 // solver compares plans of packages with dnf, and the explanation of a refusal with the search that found it.
 // A plan reads, verifies and resolves the same metadata as a dnf without a cache. AIRGAP_REPODATA is the
 // directory with the metadata of CentOS Stream 9.
 func (b *bench) solver(ctx context.Context, w *figures) error {
 	if os.Getenv("AIRGAP_REPODATA") == "" {
-		return errors.New("compare plans with dnf: set AIRGAP_REPODATA to a copy of the metadata of CentOS Stream 9 (baseos and appstream)")
+		return errNoMetadata
 	}
 	cmd := exec.CommandContext(ctx, "go", "test", "./bundle/rpm", "-run", "^$", "-bench", "Solver", "-benchtime", "1x", "-count", "1")
 	cmd.Dir = ".."
