@@ -119,12 +119,17 @@ lab-test: build lab ## tests of the lab: its servers, network and upstream (root
 	AIRGAP_REQUIRE_FUSE=1 $(GO) test -count=1 -run TestAMountedStickThatLies ./bundle
 	cd e2e && $(GO) vet ./... && AIRGAP_LAB=1 $(GO) test -timeout 20m ./...
 
+.PHONY: first-run
+first-run:
+	@[ -e "$${AIRGAP_LAB_CACHE:-$$HOME/.cache/airgap-lab}/stages/programs kubernetes" ] || \
+	  echo "The first run compiles Kubernetes and its parts: about 20 minutes on 2 idle cores. Later runs take two minutes."
+
 .PHONY: demo
-demo: packages build lab ## show the whole journey: bundle, air-gapped servers, cluster, verdict (root)
+demo: first-run packages build ## show the whole journey: bundle, air-gapped servers, cluster, verdict (root)
 	cd e2e && $(GO) run ./cmd/lab demo $(if $(KEEP),--keep)
 
 .PHONY: picture
-picture: packages build lab ## record the README's picture from a demo (root)
+picture: packages build ## record the README's picture from a demo (root)
 	cd e2e && $(GO) run ./cmd/picture ../docs/demo.svg $(GO) run ./cmd/lab demo
 
 .PHONY: e2e

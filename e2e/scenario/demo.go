@@ -11,12 +11,13 @@ import (
 	"time"
 
 	"airgap.dev/airgap/e2e/lab"
+	"airgap.dev/airgap/e2e/upstream"
 )
 
 // Demo shows the main workflow to a new user, with the real program, and prints the next
 // steps. With keep, the servers run until ctx ends.
 func Demo(ctx context.Context, program string, w io.Writer, keep bool) error {
-	e, err := Prepared(ctx, "demo", program, w)
+	e, err := prepared(ctx, "demo", program, w, upstream.BuildDefault)
 	if err != nil {
 		return err
 	}

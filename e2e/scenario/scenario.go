@@ -104,11 +104,18 @@ func (e *Env) InOrder(parts []Part) error {
 // Prepared builds the lab's requirements, starts the upstream and returns an Env with an
 // empty work directory.
 func Prepared(ctx context.Context, name, program string, log io.Writer) (*Env, error) {
+	return prepared(ctx, name, program, log, upstream.Build)
+}
+
+// builds is a function that builds the upstream.
+type builds func(ctx context.Context, cache string, progress io.Writer) error
+
+func prepared(ctx context.Context, name, program string, log io.Writer, build builds) (*Env, error) {
 	e, err := newEnv(name, program, log)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := Prepare(ctx, log); err != nil {
+	if _, err := prepare(ctx, log, build); err != nil {
 		return nil, err
 	}
 	if e.Upstream, err = upstream.Serve(ctx, e.Cache, "127.0.0.1:0"); err != nil {
@@ -138,6 +145,10 @@ func newEnv(name, program string, log io.Writer) (*Env, error) {
 // disk of containers. The first scenario with emulated machines builds their disk. Prepare
 // first checks that this machine and its kernel support the servers.
 func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
+	return prepare(ctx, log, upstream.Build)
+}
+
+func prepare(ctx context.Context, log io.Writer, build builds) (cache string, err error) {
 	if err := room.Ready(); err != nil {
 		return "", err
 	}
@@ -148,11 +159,11 @@ func Prepare(ctx context.Context, log io.Writer) (cache string, err error) {
 		return "", err
 	}
 	if _, err := os.Stat(filepath.Join(cache, "stages")); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(log, "First run on this machine: building Kubernetes, containerd and the other components from source,\nabout twenty minutes on 2 cores. The result stays in %s; later runs start at once.\n", cache)
+		fmt.Fprintf(log, "First run on this machine: building Kubernetes, containerd and the other components from source.\nThe result stays in %s; later runs start at once.\n", cache)
 	}
 	both := &lockedWriter{w: log}
 	g, building := errgroup.WithContext(ctx)
-	g.Go(func() error { return upstream.Build(building, cache, both) })
+	g.Go(func() error { return build(building, cache, both) })
 	g.Go(func() error { return root.BuildBase(building, cache, both) })
 	if err := g.Wait(); err != nil {
 		return "", err

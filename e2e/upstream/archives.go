@@ -56,6 +56,9 @@ func containerd(name, version string) release {
 
 func (b *builder) releases() error {
 	for _, r := range b.cache.releases() {
+		if b.keys[r.recipe] == "" { // not in this build
+			continue
+		}
 		keys := []string{b.keys[r.recipe]}
 		for _, other := range r.also {
 			keys = append(keys, b.keys[other])

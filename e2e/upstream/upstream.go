@@ -10,7 +10,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -26,12 +25,21 @@ import (
 // the cache is current. It may run in several processes at the same time: all except one
 // wait.
 func Build(ctx context.Context, cache string, progress io.Writer) error {
+	return build(ctx, cache, progress, recipe.All())
+}
+
+// BuildDefault is Build without the runtimes that only some scenarios use.
+func BuildDefault(ctx context.Context, cache string, progress io.Writer) error {
+	return build(ctx, cache, progress, recipe.Default())
+}
+
+func build(ctx context.Context, cache string, progress io.Writer, recipes []recipe.Recipe) error {
 	b, unlock, err := open(ctx, cache, progress)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	if err := b.programs(ctx, recipe.All()); err != nil {
+	if err := b.programs(ctx, recipes); err != nil {
 		return err
 	}
 	if err := b.releases(); err != nil {
@@ -113,18 +121,28 @@ func (b *builder) programs(ctx context.Context, recipes []recipe.Recipe) error {
 	if err != nil {
 		return err
 	}
+	var stale []recipe.Recipe
+	for _, r := range recipes {
+		if b.keys[r.Name], err = r.Key(b.root, compiler); err != nil {
+			return err
+		}
+		current, err := b.log.Current("programs "+r.Name, b.keys[r.Name])
+		if err != nil {
+			return err
+		}
+		if !current {
+			stale = append(stale, r)
+		}
+	}
+	left := newEstimate(b.log, stale)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(2)
-	for _, r := range recipes {
-		key, err := r.Key(b.root, compiler)
-		if err != nil {
-			return errors.Join(err, g.Wait())
-		}
-		b.keys[r.Name] = key
+	for _, r := range stale {
 		g.Go(func() error {
-			_, err := b.log.Do("programs "+r.Name, key, func() error {
+			_, err := b.log.Do("programs "+r.Name, b.keys[r.Name], func() error {
 				return r.Build(ctx, b.root, b.cache.programs(r.Name))
 			})
+			left.without(r)
 			return err
 		})
 	}

@@ -24,6 +24,7 @@ type Recipe struct {
 	Stamp    map[string]string // variables that the linker sets, such as the version
 	Rename   map[string]string // from Go's name of a program to the project's name
 	C        []C
+	Seconds  int `json:"-"` // compilation without a cache on 2 idle cores, roughly
 
 	// Dlopen links dynamically against the C library of the host. The program loads a library
 	// of the host, and also starts if that is missing or does not have all functions.

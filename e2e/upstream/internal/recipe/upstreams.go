@@ -44,7 +44,7 @@ func (c Cluster) Recipes() []Recipe {
 	major, minor, _ := strings.Cut(c.Minor, ".")
 	return []Recipe{
 		{
-			Name: "kubernetes" + c.suffix, Dir: "upstream/recipes/kubernetes" + c.suffix, Packages: []string{"tool"},
+			Name: "kubernetes" + c.suffix, Dir: "upstream/recipes/kubernetes" + c.suffix, Packages: []string{"tool"}, Seconds: 600,
 			// kubeadm does not run without a version, and joins no API server without one.
 			Stamp: map[string]string{
 				"k8s.io/component-base/version.gitVersion": "v" + c.Kubernetes,
@@ -53,52 +53,60 @@ func (c Cluster) Recipes() []Recipe {
 			},
 		},
 		{
-			Name: "etcd" + c.suffix, Dir: "upstream/recipes/etcd" + c.suffix, Packages: []string{"tool"},
+			Name: "etcd" + c.suffix, Dir: "upstream/recipes/etcd" + c.suffix, Packages: []string{"tool"}, Seconds: 90,
 			Rename: map[string]string{"server": "etcd"},
 		},
-		{Name: "coredns" + c.suffix, Dir: "upstream/recipes/coredns" + c.suffix, Packages: []string{"tool"}},
+		{Name: "coredns" + c.suffix, Dir: "upstream/recipes/coredns" + c.suffix, Packages: []string{"tool"}, Seconds: 280},
 	}
 }
 
-// All returns the recipes that every scenario needs. Kubernetes is first, because it takes longest.
-func All() []Recipe {
+// All returns the recipes that every scenario needs.
+func All() []Recipe { return append(Default(), otherRuntimes()...) }
+
+// Default returns the recipes of a cluster with default settings. Kubernetes is first, because it takes longest.
+func Default() []Recipe {
 	return append(Current().Recipes(), []Recipe{
 		{
-			Name: "containerd", Dir: "upstream/recipes/containerd", Packages: []string{"tool"},
+			Name: "containerd", Dir: "upstream/recipes/containerd", Packages: []string{"tool"}, Seconds: 80,
 			Tags:  []string{"no_btrfs", "no_devmapper", "no_zfs"},
 			Stamp: map[string]string{"github.com/containerd/containerd/v2/version.Version": "v" + Containerd},
 		},
 		{
-			Name: "containerd1", Dir: "upstream/recipes/containerd1", Packages: []string{"tool"},
-			Tags:  []string{"no_btrfs", "no_devmapper", "no_zfs", "no_aufs"},
-			Stamp: map[string]string{"github.com/containerd/containerd/version.Version": "v" + Containerd1},
-		},
-		{
-			Name: "crio", Dir: "upstream/recipes/crio", Packages: []string{"tool"},
-			Cgo:  true,
-			Tags: []string{"containers_image_openpgp", "containers_image_ostree_stub", "exclude_graphdriver_btrfs", "seccomp", "netgo", "osusergo"},
-			C:    []C{{Program: "pinns", Module: "github.com/cri-o/cri-o", Sources: "pinns/src/*.c"}},
-		},
-		{
-			Name: "crictl", Dir: "upstream/recipes/crictl", Packages: []string{"tool"},
+			Name: "crictl", Dir: "upstream/recipes/crictl", Packages: []string{"tool"}, Seconds: 30,
 			Stamp: map[string]string{"sigs.k8s.io/cri-tools/pkg/version.Version": "v" + CRITools},
 		},
 		{
-			Name: "runc", Dir: "upstream/recipes/runc", Packages: []string{"tool"}, Cgo: true,
+			Name: "runc", Dir: "upstream/recipes/runc", Packages: []string{"tool"}, Seconds: 10, Cgo: true,
 			Tags: []string{"seccomp", "netgo", "osusergo"},
 		},
 		{
-			Name: "flannel", Dir: "upstream/recipes/flannel", Packages: []string{"tool"}, Cgo: true,
+			Name: "flannel", Dir: "upstream/recipes/flannel", Packages: []string{"tool"}, Seconds: 45, Cgo: true,
 			Tags:   []string{"netgo", "osusergo"},
 			Stamp:  map[string]string{"github.com/flannel-io/flannel/pkg/version.Version": "v" + Flannel},
 			Rename: map[string]string{"flannel": "flanneld"},
 		},
 		{
-			Name: "cni-plugins", Dir: "upstream/recipes/cni-plugins", Packages: []string{"tool"},
+			Name: "cni-plugins", Dir: "upstream/recipes/cni-plugins", Packages: []string{"tool"}, Seconds: 10,
 			Stamp: map[string]string{"github.com/containernetworking/plugins/pkg/utils/buildversion.BuildVersion": "v" + CNIPlugins},
 		},
 		{Name: "programs", Dir: "upstream/programs", Packages: []string{"./..."}},
 	}...)
+}
+
+func otherRuntimes() []Recipe {
+	return []Recipe{
+		{
+			Name: "containerd1", Dir: "upstream/recipes/containerd1", Packages: []string{"tool"}, Seconds: 70,
+			Tags:  []string{"no_btrfs", "no_devmapper", "no_zfs", "no_aufs"},
+			Stamp: map[string]string{"github.com/containerd/containerd/version.Version": "v" + Containerd1},
+		},
+		{
+			Name: "crio", Dir: "upstream/recipes/crio", Packages: []string{"tool"}, Seconds: 110,
+			Cgo:  true,
+			Tags: []string{"containers_image_openpgp", "containers_image_ostree_stub", "exclude_graphdriver_btrfs", "seccomp", "netgo", "osusergo"},
+			C:    []C{{Program: "pinns", Module: "github.com/cri-o/cri-o", Sources: "pinns/src/*.c"}},
+		},
+	}
 }
 
 // GPU returns the recipes of NVIDIA's open-source programs, for scenarios with GPUs.

@@ -62,7 +62,8 @@ func (l *Log) Lock(ctx context.Context) (unlock func(), err error) {
 	}
 }
 
-func (l *Log) printf(format string, args ...any) {
+// Printf writes a line to progress.
+func (l *Log) Printf(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	fmt.Fprintf(l.progress, format, args...)
@@ -71,21 +72,30 @@ func (l *Log) printf(format string, args ...any) {
 // Do runs the stage unless it was finished with the same key. It reports whether the stage
 // ran. Stages with different names may run at the same time.
 func (l *Log) Do(name, key string, run func() error) (bool, error) {
-	path := filepath.Join(l.dir, strings.NewReplacer("/", "_", ":", "_").Replace(name))
-	done, err := os.ReadFile(path)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	current, err := l.Current(name, key)
+	if current || err != nil {
 		return false, err
 	}
-	if string(done) == key {
-		return false, nil
-	}
 	start := time.Now()
-	l.printf("%s ...\n", name)
+	l.Printf("%s ...\n", name)
 	if err := run(); err != nil {
 		return true, fmt.Errorf("build %s: %w", name, err)
 	}
-	l.printf("%s: %.1f s\n", name, time.Since(start).Seconds())
-	return true, os.WriteFile(path, []byte(key), 0o644)
+	l.Printf("%s: %.1f s\n", name, time.Since(start).Seconds())
+	return true, os.WriteFile(l.path(name), []byte(key), 0o644)
+}
+
+// Current reports whether the stage was finished with the same key.
+func (l *Log) Current(name, key string) (bool, error) {
+	done, err := os.ReadFile(l.path(name))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, err
+	}
+	return string(done) == key, nil
+}
+
+func (l *Log) path(name string) string {
+	return filepath.Join(l.dir, strings.NewReplacer("/", "_", ":", "_").Replace(name))
 }
 
 // Key hashes the inputs of a result in their JSON form.
