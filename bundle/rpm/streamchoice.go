@@ -84,13 +84,13 @@ func (m modules) groups(arch string) map[string][]streamGroup {
 func (b moduleBuild) requirements() string {
 	var all []string
 	for _, d := range b.Dependencies {
-		text := ""
+		var text strings.Builder
 		for _, module := range slices.Sorted(maps.Keys(d.Requires)) {
 			if module != "platform" {
-				text += module + ":[" + strings.Join(slices.Sorted(slices.Values(d.Requires[module])), ",") + "]"
+				fmt.Fprintf(&text, "%s:[%s]", module, strings.Join(slices.Sorted(slices.Values(d.Requires[module])), ","))
 			}
 		}
-		all = append(all, text)
+		all = append(all, text.String())
 	}
 	return strings.Join(all, ";")
 }

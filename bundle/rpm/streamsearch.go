@@ -31,18 +31,18 @@ func (s *streamSearch) satisfy(have map[string]streamGroup, wants []streamWant) 
 	if len(wants) == 0 {
 		return nonNil(have)
 	}
-	w := wants[0]
+	w, others := wants[0], wants[1:]
 	if g, is := have[w.module]; is {
 		if !allows(w.allowed, g.stream) {
 			return nil
 		}
-		return s.satisfy(have, wants[1:])
+		return s.satisfy(have, others)
 	}
 	for _, g := range s.candidates(w) {
 		next := nonNil(maps.Clone(have))
 		next[w.module] = g
 		for _, requires := range s.possible(g, w.newest) {
-			more := slices.Clone(wants[1:])
+			more := slices.Clone(others)
 			for _, module := range slices.Sorted(maps.Keys(requires)) {
 				more = append(more, streamWant{module: module, allowed: requires[module]})
 			}
