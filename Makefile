@@ -120,7 +120,7 @@ lab-test: build lab ## tests of the lab: its servers, network and upstream (root
 	cd e2e && $(GO) vet ./... && AIRGAP_LAB=1 $(GO) test -timeout 20m ./...
 
 .PHONY: first-run
-first-run:
+first-run: ## say how long the first run takes, before it
 	@[ -e "$${AIRGAP_LAB_CACHE:-$$HOME/.cache/airgap-lab}/stages/programs kubernetes" ] || \
 	  echo "The first run compiles Kubernetes and its parts: about 20 minutes on 2 idle cores. Later runs take two minutes."
 

@@ -38,11 +38,6 @@ func TestServerChecks(t *testing.T) {
 	latency := func(d time.Duration, err error) *facts.Facts {
 		return &facts.Facts{Asked: facts.Asked{EtcdDisk: d, EtcdDiskOutcome: facts.OutcomeOf(err)}}
 	}
-	withFeatures := func(features facts.KernelFeatures) *facts.Facts {
-		f := options()
-		f.KernelFeatures = features
-		return f
-	}
 	controlPlane := Want{Roles: []Role{ControlPlane}}
 	flood := []auditrules.Rule{{At: "/f:1", Text: "-S execve"}}
 	audited := func(a facts.Audit, state string) *facts.Facts {
@@ -59,8 +54,6 @@ func TestServerChecks(t *testing.T) {
 	}
 	runChecks(t, []checkTest{
 		{"all options", kernelConfig, options(), Want{}, Pass, "options are set"},
-		{"all features", kernelConfig, withFeatures(facts.KernelFeatures{NFTables: true, Overlayfs: true, UserNamespaces: true, BTF: true, MemoryHigh: true, PSI: true}), Want{}, Pass, "options are set"},
-		{"Enterprise Linux without psi=1", kernelConfig, withFeatures(facts.KernelFeatures{NFTables: true, Overlayfs: true, UserNamespaces: true, BTF: true, MemoryHigh: true}), Want{}, Pass, "; the kernel is without PSI"},
 		{"no memory cgroup", kernelConfig, options("MEMCG"), Want{}, Fail, "built without MEMCG"},
 		{"no BPF, which v1 does not need", kernelConfig, func() *facts.Facts {
 			f := options("CGROUP_BPF")

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"strconv"
 
 	"gopkg.in/yaml.v3"
+
+	"airgap.dev/airgap/bundle/rpm/modstream"
 
 	"airgap.dev/airgap/bundle/rpm/markup"
 )
@@ -19,43 +20,15 @@ import (
 // version 1:
 // https://github.com/fedora-modularity/libmodulemd/tree/main/yaml_specs
 type modules struct {
-	builds   []moduleBuild
+	builds   []modstream.Build
 	defaults map[string]string // stream by module
 	odd      []string          // sentences about documents that are left out
 }
 
-// moduleBuild is one build of a stream.
-type moduleBuild struct {
-	Name         string        `yaml:"name"`
-	Stream       string        `yaml:"stream"`
-	Version      moduleVersion `yaml:"version"`
-	Context      string        `yaml:"context"`
-	Arch         string        `yaml:"arch"` // "" is every architecture
-	Dependencies []struct {
-		Requires map[string][]string `yaml:"requires"`
-	} `yaml:"dependencies"`
-	Artifacts struct {
-		RPMs []string `yaml:"rpms"` // NAME-EPOCH:VERSION-RELEASE.ARCH
-	} `yaml:"artifacts"`
-}
-
 type moduleDocument struct {
-	Document string        `yaml:"document"`
-	Version  moduleVersion `yaml:"version"`
-	Data     yaml.Node     `yaml:"data"`
-}
-
-// moduleVersion is a number, also in quotes as some programs write it.
-type moduleVersion uint64
-
-// UnmarshalYAML reads a number.
-func (v *moduleVersion) UnmarshalYAML(node *yaml.Node) error {
-	n, err := strconv.ParseUint(node.Value, 10, 64)
-	if err != nil {
-		return fmt.Errorf("line %d: the version %.50q is not a number", node.Line, node.Value)
-	}
-	*v = moduleVersion(n)
-	return nil
+	Document string            `yaml:"document"`
+	Version  modstream.Version `yaml:"version"`
+	Data     yaml.Node         `yaml:"data"`
 }
 
 // maxDocument limits one document of module metadata: its parser needs fifty times as much memory. The largest of EL has
@@ -152,7 +125,7 @@ func (m *modules) add(d moduleDocument) error {
 		if d.Version != 2 {
 			return fmt.Errorf("version %d of modulemd is not supported", d.Version)
 		}
-		var b moduleBuild
+		var b modstream.Build
 		if err := d.Data.Decode(&b); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"airgap.dev/airgap/bundle/rpm/modstream"
 	"airgap.dev/airgap/internal/nevra"
 )
 
@@ -49,17 +50,20 @@ func orDisabled(stream string) string { return cmp.Or(stream, "disabled") }
 
 // active returns the builds whose packages are available: of the enabled streams, of the streams that they require, and of
 // default streams. Problems report named streams that are not active.
-func (m modules) active(enabled map[string]string, named []string, os, arch string) (builds []moduleBuild, problems []string) {
+func (m modules) active(enabled map[string]string, named []string, os, arch string) (builds []modstream.Build, problems []string) {
 	c := m.choose(enabled, os, arch)
-	for _, module := range slices.Sorted(maps.Keys(c.blocked)) {
+	for _, module := range slices.Sorted(maps.Keys(c.Blocked)) {
 		if slices.Contains(named, module+":"+enabled[module]) {
-			problems = append(problems, c.blocked[module])
+			problems = append(problems, c.Blocked[module])
 		}
 	}
-	for _, module := range slices.Sorted(maps.Keys(c.active)) {
-		builds = append(builds, c.active[module].builds...)
-	}
-	return builds, problems
+	return c.Builds(), problems
+}
+
+// choose chooses the streams of an architecture.
+func (m modules) choose(enabled map[string]string, os, arch string) *modstream.Choice {
+	builds := slices.DeleteFunc(slices.Clone(m.builds), func(b modstream.Build) bool { return !usable(b.Arch, arch) && b.Arch != "" })
+	return modstream.Choose(builds, m.defaults, enabled, os)
 }
 
 // inactive says why the packages of blocked streams are not available, by their NAME-EPOCH:VERSION-RELEASE.ARCH.
@@ -67,8 +71,8 @@ func (m modules) inactive(enabled map[string]string, os, arch string) map[string
 	why := map[string]string{}
 	c := m.choose(enabled, os, arch)
 	for _, b := range m.builds {
-		reason := c.blocked[b.Name]
-		if reason == "" || c.wanted(b.Name) != b.Stream {
+		reason := c.Blocked[b.Name]
+		if reason == "" || c.Wanted(b.Name) != b.Stream {
 			continue
 		}
 		for _, rpm := range b.Artifacts.RPMs {
@@ -80,29 +84,15 @@ func (m modules) inactive(enabled map[string]string, os, arch string) map[string
 	return why
 }
 
-func (m modules) unknown(module, stream string) string {
-	var available []string
-	for _, b := range m.builds {
-		if b.Name == module && !slices.Contains(available, b.Stream) {
-			available = append(available, b.Stream)
-		}
-	}
-	if len(available) == 0 {
-		return fmt.Sprintf("the stream %s:%s is required, but no repository has the module %s", module, stream, module)
-	}
-	slices.Sort(available)
-	return fmt.Sprintf("the stream %s:%s is required, but no repository has a compatible build of it; available streams: %s", module, stream, strings.Join(available, ", "))
-}
-
 // without removes modules, so that dnf treats their packages as ordinary packages.
 func (m modules) without(names []string) modules {
-	m.builds = slices.DeleteFunc(slices.Clone(m.builds), func(b moduleBuild) bool { return slices.Contains(names, b.Name) })
+	m.builds = slices.DeleteFunc(slices.Clone(m.builds), func(b modstream.Build) bool { return slices.Contains(names, b.Name) })
 	return m
 }
 
 // hides returns whether dnf hides a package: it belongs to an inactive stream, or to no
 // stream although an active stream has a package with a name that it has or provides.
-func (m modules) hides(active []moduleBuild) func(*entry) bool {
+func (m modules) hides(active []modstream.Build) func(*entry) bool {
 	shown, names, listed := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, b := range m.builds {
 		for _, rpm := range b.Artifacts.RPMs {

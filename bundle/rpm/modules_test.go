@@ -160,8 +160,8 @@ func TestStreamsOfServers(t *testing.T) {
 	if active, missing = m.active(streams, nil, "el8", "x86_64"); len(active)+len(missing) > 0 {
 		t.Errorf("active are %v, missing are %v", active, missing)
 	}
-	if c := m.choose(streams, "el8", "x86_64"); len(c.blocked) != 1 || !strings.Contains(c.blocked["web"], "perl:5.26") {
-		t.Errorf("blocked are %v, want web by perl:5.26", c.blocked)
+	if c := m.choose(streams, "el8", "x86_64"); len(c.Blocked) != 1 || !strings.Contains(c.Blocked["web"], "perl:5.26") {
+		t.Errorf("blocked are %v, want web by perl:5.26", c.Blocked)
 	}
 	_, problems = Request{Modules: []string{"tools:el9"}, Hosts: []Installed{a}}.streams()
 	if want := "packages.modules and db1 use different streams of the module tools: el9, 1.10"; len(problems) != 1 || !strings.Contains(problems[0], want) {

@@ -26,19 +26,7 @@ const (
 	// KindEmulated has its own processor, kernel and disk, and is about sixteen times
 	// slower: see Emulated.
 	KindEmulated Kind = "emulated"
-
-	// KindLinux510 and KindLinux612 are emulated machines with the kernels of Debian 11 and 13. The system is the same.
-	KindLinux510 Kind = "emulated with Linux 5.10"
-	KindLinux612 Kind = "emulated with Linux 6.12"
 )
-
-// kernelSuites has the suite of Debian from which an emulated machine has its kernel. "" is the suite of the system.
-var kernelSuites = map[Kind]string{KindEmulated: "", KindLinux510: "bullseye", KindLinux612: "trixie"}
-
-func (k Kind) emulated() bool {
-	_, is := kernelSuites[k]
-	return is
-}
 
 // contained reports whether the server is a container.
 func (k Kind) contained() bool {
@@ -64,8 +52,8 @@ func (cfg Config) machine(i int, network Network) Machine {
 	name, addr, hosts := nodeName(i), nodeAddr(i), hostsFile(len(cfg.Nodes))
 	dir := filepath.Join(runDir(cfg.Cache, cfg.Run), name)
 	cgroup := cgroup{path: filepath.Join("airgap-lab", cfg.Run, name)}
-	if kind := cfg.Nodes[i]; kind.emulated() {
-		e := &Emulated{name: name, addr: addr, dir: dir, image: cfg.Images[kind], hosts: hosts, network: network, cgroup: cgroup}
+	if cfg.Nodes[i] == KindEmulated {
+		e := &Emulated{name: name, addr: addr, dir: dir, image: cfg.Image, hosts: hosts, network: network, cgroup: cgroup}
 		e.ssh = &sshHost{name: name, addr: net.JoinHostPort(addr.String(), "22"), dial: network.dial, config: e.sshConfig}
 		return e
 	}

@@ -32,11 +32,11 @@ import (
 
 // Config is the configuration of a lab.
 type Config struct {
-	Cache  string              `json:"-"` // see CacheDir
-	Run    string              `json:"-"` // name of the lab: at most 20 lower-case letters, digits and dashes
-	Nodes  []Kind              // node1, node2 and so on; 1 to 200 servers
-	Layers []string            // from root.Build, for containers
-	Images map[Kind]root.Image // from root.BuildImage, for emulated machines
+	Cache  string     `json:"-"` // see CacheDir
+	Run    string     `json:"-"` // name of the lab: at most 20 lower-case letters, digits and dashes
+	Nodes  []Kind     // node1, node2 and so on; 1 to 200 servers
+	Layers []string   // from root.Build, for containers
+	Image  root.Image // from root.BuildImage, for emulated machines
 }
 
 // A Lab is a set of servers on one network.
@@ -79,13 +79,12 @@ func (cfg Config) check() error {
 		return errors.New("a lab has 1 to 200 servers")
 	case slices.ContainsFunc(cfg.Nodes, Kind.contained) && len(cfg.Layers) == 0:
 		return errors.New("containers need the layers of root.Build")
+	case slices.Contains(cfg.Nodes, KindEmulated) && cfg.Image == "":
+		return errors.New("emulated machines need the image of root.BuildImage")
 	}
 	for _, kind := range cfg.Nodes {
-		switch {
-		case kind.emulated() && cfg.Images[kind] == "":
-			return errors.New("emulated machines need the image of root.BuildImage")
-		case !kind.emulated() && !kind.contained():
-			return fmt.Errorf("unknown kind of server %q: use %s, %s, %s, %s, %s, %s or %s", kind, KindContainer, KindSmall, KindHopper, KindVolta, KindEmulated, KindLinux510, KindLinux612)
+		if !kind.contained() && kind != KindEmulated {
+			return fmt.Errorf("unknown kind of server %q: use %s, %s, %s, %s or %s", kind, KindContainer, KindSmall, KindHopper, KindVolta, KindEmulated)
 		}
 	}
 	return nil

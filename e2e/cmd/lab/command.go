@@ -215,7 +215,7 @@ func rootCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := build(cmd, "", []lab.Kind{lab.KindContainer, lab.KindEmulated})
-			for _, path := range append(cfg.Layers, string(cfg.Images[lab.KindEmulated])) {
+			for _, path := range append(cfg.Layers, string(cfg.Image)) {
 				fmt.Fprintln(cmd.OutOrStdout(), path)
 			}
 			return err

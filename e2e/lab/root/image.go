@@ -26,27 +26,27 @@ func (i Image) HostKey() string { return filepath.Join(string(i), "ssh_host_ed25
 // file is sparse.
 const diskSize = "80G"
 
-// BuildImage makes the missing layers and returns the image. Its kernel is that of a suite of Debian: "" is the suite of
-// the system. It needs root. Progress gets the name of each layer that it makes.
-func BuildImage(ctx context.Context, cfg Config, suite string, progress io.Writer) (Image, error) {
+// BuildImage makes the missing layers and returns the image. It needs root. Progress gets
+// the name of each layer that it makes.
+func BuildImage(ctx context.Context, cfg Config, progress io.Writer) (Image, error) {
 	b, unlock, err := newBuilder(cfg, progress)
 	if err != nil {
 		return "", fmt.Errorf("build machine image: %w", err)
 	}
 	defer unlock()
-	image, err := b.image(ctx, cfg, suite)
+	image, err := b.image(ctx, cfg)
 	if err != nil {
 		return "", fmt.Errorf("build machine image: %w", err)
 	}
 	return image, nil
 }
 
-func (b builder) image(ctx context.Context, cfg Config, suite string) (Image, error) {
+func (b builder) image(ctx context.Context, cfg Config) (Image, error) {
 	debian, err := b.debian(ctx)
 	if err != nil {
 		return "", err
 	}
-	kernel, err := b.kernel(ctx, debian, suite)
+	kernel, err := b.kernel(ctx, debian)
 	if err != nil {
 		return "", err
 	}

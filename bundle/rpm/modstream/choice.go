@@ -1,4 +1,4 @@
-package rpm
+package modstream
 
 import (
 	"cmp"
@@ -8,28 +8,29 @@ import (
 	"strings"
 )
 
-// streamGroup are the builds of a module's stream with the same requirements of other modules, the newest first. dnf makes
+// group are the builds of a module's stream with the same requirements of other modules, the newest first. dnf makes
 // one of the groups active, and then shows the packages of all its builds, also of builds for another platform.
-type streamGroup struct {
+type group struct {
 	stream string
 	key    string // of the requirements: dnf takes the first possible one
-	builds []moduleBuild
+	builds []Build
 }
 
-// streamChoice chooses the active streams as dnf does.
-type streamChoice struct {
-	modules  modules
+// Choice chooses the active streams as dnf does.
+type Choice struct {
+	all      []Build
 	os       string
-	groups   map[string][]streamGroup // by module, in dnf's order
-	enabled  map[string]string        // on the servers; "" is a disabled module
+	groups   map[string][]group // by module, in dnf's order
+	enabled  map[string]string  // on the servers; "" is a disabled module
 	defaults map[string]string
-	active   map[string]streamGroup
-	blocked  map[string]string // why an enabled stream or a default stream is not active, by module
+	active   map[string]group
+	Blocked  map[string]string // why an enabled stream or a default stream is not active, by module
 }
 
-func (m modules) choose(enabled map[string]string, os, arch string) *streamChoice {
-	c := &streamChoice{modules: m, os: os, groups: m.groups(arch), enabled: enabled, defaults: map[string]string{}, active: map[string]streamGroup{}, blocked: map[string]string{}}
-	for module, stream := range m.defaults {
+// Choose chooses the active streams on a platform. Enabled streams are those of the servers, "" for a disabled module.
+func Choose(builds []Build, defaults, enabled map[string]string, os string) *Choice {
+	c := &Choice{all: builds, os: os, groups: groups(builds), enabled: enabled, defaults: map[string]string{}, active: map[string]group{}, Blocked: map[string]string{}}
+	for module, stream := range defaults {
 		if _, known := enabled[module]; !known {
 			c.defaults[module] = stream
 		}
@@ -42,7 +43,7 @@ func (m modules) choose(enabled map[string]string, os, arch string) *streamChoic
 	}
 	c.addEnabled(wanted)
 	for _, module := range slices.Sorted(maps.Keys(c.defaults)) {
-		if _, is := c.active[module]; is || c.blocked[module] != "" {
+		if _, is := c.active[module]; is || c.Blocked[module] != "" {
 			continue
 		}
 		if more := c.solve(c.active, []string{module}, true); more != nil {
@@ -54,34 +55,31 @@ func (m modules) choose(enabled map[string]string, os, arch string) *streamChoic
 	return c
 }
 
-// groups divides the builds for an architecture.
-func (m modules) groups(arch string) map[string][]streamGroup {
-	all := map[string][]streamGroup{}
-	for _, b := range m.builds {
-		if !usable(b.Arch, arch) && b.Arch != "" {
-			continue
-		}
+// groups divides the builds.
+func groups(builds []Build) map[string][]group {
+	all := map[string][]group{}
+	for _, b := range builds {
 		key := b.requirements()
-		i := slices.IndexFunc(all[b.Name], func(g streamGroup) bool { return g.stream == b.Stream && g.key == key })
+		i := slices.IndexFunc(all[b.Name], func(g group) bool { return g.stream == b.Stream && g.key == key })
 		if i < 0 {
 			i = len(all[b.Name])
-			all[b.Name] = append(all[b.Name], streamGroup{stream: b.Stream, key: key})
+			all[b.Name] = append(all[b.Name], group{stream: b.Stream, key: key})
 		}
 		all[b.Name][i].builds = append(all[b.Name][i].builds, b)
 	}
 	for _, groups := range all {
-		slices.SortFunc(groups, func(a, b streamGroup) int {
+		slices.SortFunc(groups, func(a, b group) int {
 			return cmp.Or(strings.Compare(a.stream, b.stream), strings.Compare(a.key, b.key))
 		})
 		for _, g := range groups {
-			slices.SortStableFunc(g.builds, func(a, b moduleBuild) int { return cmp.Compare(b.Version, a.Version) })
+			slices.SortStableFunc(g.builds, func(a, b Build) int { return cmp.Compare(b.Version, a.Version) })
 		}
 	}
 	return all
 }
 
 // requirements is the text of the required streams, without those of the platform.
-func (b moduleBuild) requirements() string {
+func (b Build) requirements() string {
 	var all []string
 	for _, d := range b.Dependencies {
 		var text strings.Builder
@@ -95,9 +93,17 @@ func (b moduleBuild) requirements() string {
 	return strings.Join(all, ";")
 }
 
+// Builds returns the builds of the active streams, by module, the newest first.
+func (c *Choice) Builds() (all []Build) {
+	for _, module := range slices.Sorted(maps.Keys(c.active)) {
+		all = append(all, c.active[module].builds...)
+	}
+	return all
+}
+
 // addEnabled adds the enabled streams. dnf uses an older build only if the newest builds are not possible together. Streams
 // that contradict each other are all inactive, and so are streams that require one of them.
-func (c *streamChoice) addEnabled(modules []string) {
+func (c *Choice) addEnabled(modules []string) {
 	for len(modules) > 0 {
 		for _, newest := range []bool{true, false} {
 			if chosen := c.solve(c.active, modules, newest); chosen != nil {
@@ -105,7 +111,7 @@ func (c *streamChoice) addEnabled(modules []string) {
 				return
 			}
 		}
-		before := len(c.blocked)
+		before := len(c.Blocked)
 		for i, module := range modules {
 			if c.solve(nil, []string{module}, false) == nil {
 				c.block(module)
@@ -114,33 +120,33 @@ func (c *streamChoice) addEnabled(modules []string) {
 			for _, other := range modules[i+1:] {
 				if c.solve(nil, []string{other}, false) != nil && c.solve(nil, []string{module, other}, false) == nil {
 					both := fmt.Sprintf("the module streams %s:%s and %s:%s require different streams", module, c.enabled[module], other, c.enabled[other])
-					c.blocked[module], c.blocked[other] = both, both
+					c.Blocked[module], c.Blocked[other] = both, both
 				}
 			}
 		}
-		if len(c.blocked) == before { // three or more contradict each other
+		if len(c.Blocked) == before { // three or more contradict each other
 			for _, module := range modules {
-				c.blocked[module] = "the enabled module streams require different streams of other modules"
+				c.Blocked[module] = "the enabled module streams require different streams of other modules"
 			}
 		}
-		modules = slices.DeleteFunc(modules, func(module string) bool { return c.blocked[module] != "" })
+		modules = slices.DeleteFunc(modules, func(module string) bool { return c.Blocked[module] != "" })
 	}
 }
 
 // block makes a module inactive, and the modules whose stream it excludes: dnf shows neither of them. A default stream does
 // not block an enabled one, or one that comes before it.
-func (c *streamChoice) block(module string) {
-	c.blocked[module] = c.whyNot(module)
+func (c *Choice) block(module string) {
+	c.Blocked[module] = c.whyNot(module)
 	for _, g := range c.groups[module] {
-		if g.stream != c.wanted(module) {
+		if g.stream != c.Wanted(module) {
 			continue
 		}
 		for _, requires := range g.builds[0].requires(c.os) {
 			for other, allowed := range requires {
-				stream := c.wanted(other)
+				stream := c.Wanted(other)
 				_, isActive := c.active[other]
-				if stream != "" && !allows(allowed, stream) && !isActive && c.blocked[other] == "" && (c.enabled[module] != "" || c.enabled[other] == "") {
-					c.blocked[other] = fmt.Sprintf("the module streams %s:%s and %s:%s exclude each other", module, c.wanted(module), other, stream)
+				if stream != "" && !allows(allowed, stream) && !isActive && c.Blocked[other] == "" && (c.enabled[module] != "" || c.enabled[other] == "") {
+					c.Blocked[other] = fmt.Sprintf("the module streams %s:%s and %s:%s exclude each other", module, c.Wanted(module), other, stream)
 				}
 			}
 		}
@@ -149,13 +155,13 @@ func (c *streamChoice) block(module string) {
 
 // solve returns the streams in have, with those of the modules and of their requirements; nil if this is not possible. A
 // default stream gives way to a requirement only if nothing else is possible.
-func (c *streamChoice) solve(have map[string]streamGroup, modules []string, newest bool) map[string]streamGroup {
-	var wants []streamWant
+func (c *Choice) solve(have map[string]group, modules []string, newest bool) map[string]group {
+	var wants []want
 	for _, module := range modules {
-		wants = append(wants, streamWant{module, []string{c.wanted(module)}, newest})
+		wants = append(wants, want{module, []string{c.Wanted(module)}, newest})
 	}
 	for _, keepDefaults := range []bool{true, false} {
-		s := streamSearch{c, keepDefaults, maxStreamSteps}
+		s := search{c, keepDefaults, maxSteps}
 		if chosen := s.satisfy(have, wants); chosen != nil {
 			return chosen
 		}
@@ -163,21 +169,21 @@ func (c *streamChoice) solve(have map[string]streamGroup, modules []string, newe
 	return nil
 }
 
-// wanted is the enabled or default stream of a module.
-func (c *streamChoice) wanted(module string) string {
+// Wanted is the enabled or default stream of a module.
+func (c *Choice) Wanted(module string) string {
 	return cmp.Or(c.enabled[module], c.defaults[module])
 }
 
 // whyNot says why the wanted stream of a module is not active.
-func (c *streamChoice) whyNot(module string) string {
-	return c.reason(module, []string{c.wanted(module)}, maxChain)
+func (c *Choice) whyNot(module string) string {
+	return c.reason(module, []string{c.Wanted(module)}, maxChain)
 }
 
 // maxChain is the length of a chain of requirements that a reason follows.
 const maxChain = 20
 
 // reason says why none of these streams is possible. It follows the requirements of their newest builds.
-func (c *streamChoice) reason(module string, allowed []string, depth int) string {
+func (c *Choice) reason(module string, allowed []string, depth int) string {
 	for _, g := range c.groups[module] {
 		if !allows(allowed, g.stream) {
 			continue
@@ -190,22 +196,22 @@ func (c *streamChoice) reason(module string, allowed []string, depth int) string
 			}
 		}
 	}
-	return c.modules.unknown(module, strings.Join(allowed, " or "))
+	return c.unknown(module, strings.Join(allowed, " or "))
 }
 
 // unmet says why no stream of a required module is possible; "" if one may be.
-func (c *streamChoice) unmet(by, other string, allowed []string, depth int) string {
+func (c *Choice) unmet(by, other string, allowed []string, depth int) string {
 	stream, known := c.enabled[other]
 	switch {
-	case c.blocked[other] != "":
-		return c.blocked[other]
+	case c.Blocked[other] != "":
+		return c.Blocked[other]
 	case known && stream == "":
 		return fmt.Sprintf("%s requires the module %s, which is disabled", by, other)
 	case known && !allows(allowed, stream):
 		return fmt.Sprintf("%s requires another stream of the module %s than %s", by, other, stream)
 	}
-	s := streamSearch{c, false, maxStreamSteps}
-	if depth == 0 || s.satisfy(nil, []streamWant{{module: other, allowed: allowed}}) != nil {
+	s := search{c, false, maxSteps}
+	if depth == 0 || s.satisfy(nil, []want{{module: other, allowed: allowed}}) != nil {
 		return ""
 	}
 	return c.reason(other, allowed, depth-1)
@@ -220,7 +226,7 @@ func allows(allowed []string, stream string) bool {
 }
 
 // requires returns the required streams of other modules, by module, one map for each alternative that accepts the platform.
-func (b moduleBuild) requires(os string) []map[string][]string {
+func (b Build) requires(os string) []map[string][]string {
 	if len(b.Dependencies) == 0 {
 		return []map[string][]string{nil}
 	}
@@ -233,4 +239,19 @@ func (b moduleBuild) requires(os string) []map[string][]string {
 		}
 	}
 	return all
+}
+
+// unknown describes a stream without a possible build.
+func (c *Choice) unknown(module, stream string) string {
+	var available []string
+	for _, b := range c.all {
+		if b.Name == module && !slices.Contains(available, b.Stream) {
+			available = append(available, b.Stream)
+		}
+	}
+	if len(available) == 0 {
+		return fmt.Sprintf("the stream %s:%s is required, but no repository has the module %s", module, stream, module)
+	}
+	slices.Sort(available)
+	return fmt.Sprintf("the stream %s:%s is required, but no repository has a compatible build of it; available streams: %s", module, stream, strings.Join(available, ", "))
 }

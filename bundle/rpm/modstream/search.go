@@ -1,30 +1,30 @@
-package rpm
+package modstream
 
 import (
 	"maps"
 	"slices"
 )
 
-// streamWant is a module that must have one of these streams.
-type streamWant struct {
+// want is a module that must have one of these streams.
+type want struct {
 	module  string
 	allowed []string
 	newest  bool // the newest build of a group must be possible
 }
 
-// maxStreamSteps limits a search: a few steps for each module are usual.
-const maxStreamSteps = 100_000
+// maxSteps limits a search: a few steps for each module are usual.
+const maxSteps = 100_000
 
-// streamSearch tries the possible streams in dnf's order.
-type streamSearch struct {
-	*streamChoice
+// search tries the possible streams in dnf's order.
+type search struct {
+	*Choice
 
 	keepDefaults bool
 	left         int // steps
 }
 
 // satisfy returns have with the streams of all wants; nil if this is not possible.
-func (s *streamSearch) satisfy(have map[string]streamGroup, wants []streamWant) map[string]streamGroup {
+func (s *search) satisfy(have map[string]group, wants []want) map[string]group {
 	if s.left--; s.left < 0 {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (s *streamSearch) satisfy(have map[string]streamGroup, wants []streamWant) 
 		for _, requires := range s.possible(g, w.newest) {
 			more := slices.Clone(others)
 			for _, module := range slices.Sorted(maps.Keys(requires)) {
-				more = append(more, streamWant{module: module, allowed: requires[module]})
+				more = append(more, want{module: module, allowed: requires[module]})
 			}
 			if chosen := s.satisfy(next, more); chosen != nil {
 				return chosen
@@ -54,15 +54,15 @@ func (s *streamSearch) satisfy(have map[string]streamGroup, wants []streamWant) 
 	return nil
 }
 
-func nonNil(have map[string]streamGroup) map[string]streamGroup {
+func nonNil(have map[string]group) map[string]group {
 	if have == nil {
-		return map[string]streamGroup{}
+		return map[string]group{}
 	}
 	return have
 }
 
 // possible returns the requirements of the newest build for the platform; none if there is no such build.
-func (s *streamSearch) possible(g streamGroup, newest bool) []map[string][]string {
+func (s *search) possible(g group, newest bool) []map[string][]string {
 	for _, b := range g.builds {
 		if all := b.requires(s.os); len(all) > 0 || newest {
 			return all
@@ -72,13 +72,13 @@ func (s *streamSearch) possible(g streamGroup, newest bool) []map[string][]strin
 }
 
 // candidates are the groups of a module that a requirement allows. The default stream is first.
-func (s *streamSearch) candidates(w streamWant) []streamGroup {
+func (s *search) candidates(w want) []group {
 	fixed, known := s.enabled[w.module]
 	usual, hasDefault := s.defaults[w.module]
-	if s.blocked[w.module] != "" {
+	if s.Blocked[w.module] != "" {
 		return nil
 	}
-	var first, later []streamGroup
+	var first, later []group
 	for _, g := range s.groups[w.module] {
 		switch {
 		case !allows(w.allowed, g.stream) || known && g.stream != fixed:
