@@ -27,7 +27,7 @@ type Choice struct {
 	Blocked  map[string]string // why an enabled stream or a default stream is not active, by module
 }
 
-// Choose chooses the active streams on a platform. Enabled streams are those of the servers, "" for a disabled module.
+// Choose chooses the active streams on a platform. The servers have enabled a stream of some modules, or "" for a disabled one.
 func Choose(builds []Build, defaults, enabled map[string]string, os string) *Choice {
 	c := &Choice{all: builds, os: os, groups: groups(builds), enabled: enabled, defaults: map[string]string{}, active: map[string]group{}, Blocked: map[string]string{}}
 	for module, stream := range defaults {

@@ -23,7 +23,7 @@ type search struct {
 	left         int // steps
 }
 
-// satisfy returns have with the streams of all wants; nil if this is not possible.
+// satisfy returns have with the streams of all requirements; nil if this is not possible.
 func (s *search) satisfy(have map[string]group, wants []want) map[string]group {
 	if s.left--; s.left < 0 {
 		return nil
