@@ -16,7 +16,8 @@ import (
 )
 
 // A Container is a Machine made by systemd-nspawn: an operating system on the outer
-// machine's kernel. It cannot test features that need a separate kernel: modules, lost write-back caches, a stick that is removed during a read.
+// machine's kernel. It cannot test features that need a separate kernel: modules, lost
+// write-back caches, a stick that is removed during a read.
 type Container struct {
 	name    string
 	addr    netip.Addr

@@ -27,16 +27,9 @@ func OptionalOptions() []string {
 // readKernelOptions reads the options that the checks use from the running kernel's configuration:
 // "y" or "m" by the name without CONFIG_.
 func readKernelOptions(_ context.Context, r reader, f *Facts) error {
-	release, err := r.text("proc/sys/kernel/osrelease")
+	config, err := r.kernelConfig()
 	if err != nil {
 		return err
-	}
-	config, err := nextboot.ReadKernelConfig(r.fs, release)
-	if err != nil {
-		return err
-	}
-	if len(config) == 0 {
-		return errors.New("no configuration of the running kernel in /boot, /lib/modules or /proc/config.gz")
 	}
 	f.KernelOptions = map[string]string{}
 	for _, option := range slices.Concat(RequiredOptions("v1"), RequiredOptions("v2"), OptionalOptions()) {
@@ -45,4 +38,17 @@ func readKernelOptions(_ context.Context, r reader, f *Facts) error {
 		}
 	}
 	return nil
+}
+
+// kernelConfig returns the options of the running kernel's configuration, by the name without CONFIG_.
+func (r reader) kernelConfig() (map[string]string, error) {
+	release, err := r.text("proc/sys/kernel/osrelease")
+	if err != nil {
+		return nil, err
+	}
+	config, err := nextboot.ReadKernelConfig(r.fs, release)
+	if err == nil && len(config) == 0 {
+		err = errors.New("no configuration of the running kernel in /boot, /lib/modules or /proc/config.gz")
+	}
+	return config, err
 }

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"strings"
 	"syscall"
-
-	"airgap.dev/airgap/internal/nextboot"
 )
 
 // KernelFeatures are features of the running kernel. Options of its configuration do not show all of them: boot arguments
@@ -38,11 +36,7 @@ func (f KernelFeatures) Missing() []string {
 }
 
 func readKernelFeatures(_ context.Context, r reader, f *Facts) error {
-	release, err := r.text("proc/sys/kernel/osrelease")
-	if err != nil {
-		return err
-	}
-	config, err := nextboot.ReadKernelConfig(r.fs, release)
+	config, err := r.kernelConfig()
 	if err != nil {
 		return err
 	}

@@ -53,4 +53,7 @@ func TestKernelFeatures(t *testing.T) {
 		require.NoError(t, readKernelFeatures(t.Context(), reader{fs: c.change(host())}, f), name)
 		assert.Equal(t, c.want, f.KernelFeatures.Missing(), name)
 	}
+	unknown := host()
+	delete(unknown, "boot/config-5.14.0")
+	require.ErrorContains(t, readKernelFeatures(t.Context(), reader{fs: unknown}, &Facts{}), "no configuration of the running kernel")
 }

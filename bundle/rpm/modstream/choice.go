@@ -24,12 +24,13 @@ type Choice struct {
 	enabled  map[string]string  // on the servers; "" is a disabled module
 	defaults map[string]string
 	active   map[string]group
+	steps    int               // that the searches have left
 	Blocked  map[string]string // why an enabled stream or a default stream is not active, by module
 }
 
 // Choose chooses the active streams on a platform. The servers have enabled a stream of some modules, or "" for a disabled one.
 func Choose(builds []Build, defaults, enabled map[string]string, os string) *Choice {
-	c := &Choice{all: builds, os: os, groups: groups(builds), enabled: enabled, defaults: map[string]string{}, active: map[string]group{}, Blocked: map[string]string{}}
+	c := &Choice{all: builds, os: os, groups: groups(builds), enabled: enabled, defaults: map[string]string{}, active: map[string]group{}, steps: maxSteps, Blocked: map[string]string{}}
 	for module, stream := range defaults {
 		if _, known := enabled[module]; !known {
 			c.defaults[module] = stream
@@ -161,8 +162,9 @@ func (c *Choice) solve(have map[string]group, modules []string, newest bool) map
 		wants = append(wants, want{module, []string{c.Wanted(module)}, newest})
 	}
 	for _, keepDefaults := range []bool{true, false} {
-		s := search{c, keepDefaults, maxSteps}
-		if chosen := s.satisfy(have, wants); chosen != nil {
+		chosen := map[string]group{}
+		maps.Copy(chosen, have)
+		if (&search{c, keepDefaults}).satisfy(chosen, wants) {
 			return chosen
 		}
 	}
@@ -210,8 +212,7 @@ func (c *Choice) unmet(by, other string, allowed []string, depth int) string {
 	case known && !allows(allowed, stream):
 		return fmt.Sprintf("%s requires another stream of the module %s than %s", by, other, stream)
 	}
-	s := search{c, false, maxSteps}
-	if depth == 0 || s.satisfy(nil, []want{{module: other, allowed: allowed}}) != nil {
+	if depth == 0 || (&search{c, false}).satisfy(map[string]group{}, []want{{module: other, allowed: allowed}}) {
 		return ""
 	}
 	return c.reason(other, allowed, depth-1)

@@ -12,7 +12,7 @@ type want struct {
 	newest  bool // the newest build of a group must be possible
 }
 
-// maxSteps limits a search: a few steps for each module are usual.
+// maxSteps limits all searches of a choice: a few steps for each module are usual.
 const maxSteps = 100_000
 
 // search tries the possible streams in dnf's order.
@@ -20,45 +20,34 @@ type search struct {
 	*Choice
 
 	keepDefaults bool
-	left         int // steps
 }
 
-// satisfy returns have with the streams of all requirements; nil if this is not possible.
-func (s *search) satisfy(have map[string]group, wants []want) map[string]group {
-	if s.left--; s.left < 0 {
-		return nil
+// satisfy adds the streams of all requirements to have; false if this is not possible, and have is then as before.
+func (s *search) satisfy(have map[string]group, wants []want) bool {
+	if s.steps--; s.steps < 0 {
+		return false
 	}
 	if len(wants) == 0 {
-		return nonNil(have)
+		return true
 	}
 	w, others := wants[0], wants[1:]
 	if g, is := have[w.module]; is {
-		if !allows(w.allowed, g.stream) {
-			return nil
-		}
-		return s.satisfy(have, others)
+		return allows(w.allowed, g.stream) && s.satisfy(have, others)
 	}
 	for _, g := range s.candidates(w) {
-		next := nonNil(maps.Clone(have))
-		next[w.module] = g
+		have[w.module] = g
 		for _, requires := range s.possible(g, w.newest) {
-			more := slices.Clone(others)
+			more := slices.Clip(others)
 			for _, module := range slices.Sorted(maps.Keys(requires)) {
 				more = append(more, want{module: module, allowed: requires[module]})
 			}
-			if chosen := s.satisfy(next, more); chosen != nil {
-				return chosen
+			if s.satisfy(have, more) {
+				return true
 			}
 		}
+		delete(have, w.module)
 	}
-	return nil
-}
-
-func nonNil(have map[string]group) map[string]group {
-	if have == nil {
-		return map[string]group{}
-	}
-	return have
+	return false
 }
 
 // possible returns the requirements of the newest build for the platform; none if there is no such build.
