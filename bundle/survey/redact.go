@@ -33,7 +33,7 @@ func leftOut() []string {
 // safe, so a new field is left out until it is added here.
 func Redact(f *facts.Facts, as string) (*facts.Facts, error) {
 	safe := facts.Facts{
-		Schema: f.Schema, Unknown: f.Unknown, OS: f.OS, Kernel: f.Kernel, KernelOptions: f.KernelOptions, SecureBoot: f.SecureBoot, Modules: f.Modules,
+		Schema: f.Schema, Unknown: f.Unknown, OS: f.OS, Kernel: f.Kernel, KernelOptions: f.KernelOptions, KernelFeatures: f.KernelFeatures, SecureBoot: f.SecureBoot, Modules: f.Modules,
 		Init: f.Init, Systemd: f.Systemd, Manager: facts.Manager{OpenFiles: f.Manager.OpenFiles}, Cgroup: f.Cgroup, CPUs: f.CPUs, CPULevel: f.CPULevel,
 		Memory: f.Memory, HugePages: f.HugePages, Firmware: f.Firmware, Time: facts.Time{Now: f.Time.Now, Synchronized: f.Time.Synchronized, Zone: f.Time.Zone},
 		ProcMount: f.ProcMount, XFS: f.XFS, Agents: f.Agents, Iptables: f.Iptables, Sysctls: f.Sysctls, Tuned: f.Tuned, Security: f.Security, Crypto: f.Crypto.Anonymous(), Umask: f.Umask,

@@ -80,7 +80,7 @@ func TestRedact(t *testing.T) {
 // TestRedactDecides: each field of the facts is kept, or left out with its reason in Unknown.
 // A new field belongs in one of the lists.
 func TestRedactDecides(t *testing.T) {
-	kept := strings.Fields(`Schema Host Unknown Surveyed OS Kernel KernelOptions SecureBoot Modules Init Systemd Manager Cgroup CPUs CPULevel Memory HugePages Swap
+	kept := strings.Fields(`Schema Host Unknown Surveyed OS Kernel KernelOptions KernelFeatures SecureBoot Modules Init Systemd Manager Cgroup CPUs CPULevel Memory HugePages Swap
 		Firmware Time Filesystems ProcMount XFS Links Agents Iptables Sysctls Tuned Security Crypto Umask USBBlocked Units Programs Runtimes Leftovers PCI Driver NVML
 		Xids Runfile Tools Frozen Media DNFVariables Packages OddPackages InstalledByAirgap Streams`)
 	left := map[string]string{
