@@ -3,6 +3,7 @@ package registry
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -149,6 +150,7 @@ func TestSmallFileSystem(t *testing.T) {
 			t.Errorf("%s: partial uploads stay: %v", method, names)
 		}
 	}
+	eventually(t, "close the removed uploads", func() error { return removedButOpen(t, pushed) }) // until then they use space
 	filler := filepath.Join(pushed, "filler")
 	if err := os.WriteFile(filler, make([]byte, 2<<20), 0o600); !errors.Is(err, unix.ENOSPC) {
 		t.Fatalf("fill: %v", err)
@@ -161,4 +163,18 @@ func TestSmallFileSystem(t *testing.T) {
 	if _, err := r.pull(t, "team/app:1"); err == nil {
 		t.Error("the deleted image is still there")
 	}
+}
+
+// removedButOpen returns an error if this process has a removed file of a directory open.
+func removedButOpen(t *testing.T, dir string) error {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	must(t, err)
+	for _, e := range entries {
+		name, _ := os.Readlink("/proc/self/fd/" + e.Name()) // "" if it was closed in the meantime
+		if strings.HasPrefix(name, dir+"/") && strings.HasSuffix(name, " (deleted)") {
+			return fmt.Errorf("%s is open", name)
+		}
+	}
+	return nil
 }
