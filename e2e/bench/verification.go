@@ -8,15 +8,13 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 )
 
-// verification compares the verification of every byte of the bundle with two plain loops on all
-// CPUs: one hashes as many bytes from memory, the other reads the bundle's files and hashes them.
-// No program that reads each byte is faster than the second loop.
+// verification compares the verification of every byte of the bundle with a plain loop that reads the bundle's files and
+// hashes them on all CPUs. No program that reads each byte is faster.
 func (b *bench) verification(ctx context.Context, w *figures) error {
 	dir := filepath.Join(b.ours(), "bank")
 	size, err := sizeOf(dir)
@@ -25,13 +23,11 @@ func (b *bench) verification(ctx context.Context, w *figures) error {
 	}
 	m, err := rounds(func() (measured, error) {
 		return measure(ctx, b.env, b.Program, "inspect", dir, "--full", "--progress", "json")
-	}, func() (measured, error) { return hashing(size), nil },
-		func() (measured, error) { return readingAndHashing(dir) })
+	}, func() (measured, error) { return readingAndHashing(dir) })
 	if err != nil {
 		return err
 	}
-	perGB("verify-every-byte", m[0].took, size, "sha256-limit", m[1].took, size, 1.3).print(w)
-	perGB("verify-beyond-reading", m[0].took, size, "read-and-hash", m[2].took, size, 1.2).print(w)
+	perGB("verify-every-byte", m[0].took, size, "read-and-hash", m[1].took, size, 1.3).print(w)
 	return nil
 }
 
@@ -48,29 +44,6 @@ func sizeOf(dir string) (size int64, err error) {
 		size += info.Size()
 	}
 	return size, nil
-}
-
-// hashing hashes size bytes, a MiB at a time, on all CPUs. The buffer is larger than the CPU
-// caches, so that the bytes come from memory, as those of a bundle.
-func hashing(size int64) measured {
-	const piece = 1 << 20
-	bytes := make([]byte, 256<<20)
-	for i := 0; i < len(bytes); i += os.Getpagesize() {
-		bytes[i] = 1
-	}
-	began := time.Now()
-	var all sync.WaitGroup
-	share := size / int64(runtime.NumCPU())
-	for n := range int64(runtime.NumCPU()) {
-		all.Go(func() {
-			for at := n * share; at < (n+1)*share; at += piece {
-				from := at / piece * piece % int64(len(bytes))
-				_ = sha256.Sum256(bytes[from : from+piece])
-			}
-		})
-	}
-	all.Wait()
-	return measured{took: time.Since(began)}
 }
 
 // readingAndHashing reads the files of a directory and hashes them, a few MiB at a time on each
