@@ -157,6 +157,7 @@ func TestChecksOfClock(t *testing.T) {
 		{"clocks agree", clockPeer, at(100), Want{Peer: Peer{"hub", time.Second}}, Pass, "the same as on hub"},
 		{"clock a little ahead", clockPeer, at(100), Want{Peer: Peer{"hub", -30 * time.Second}}, Warn, "30 s ahead of hub: 1970-01-01T00:01:40Z here, 1970-01-01T00:01:10Z there"},
 		{"clock hours behind", clockPeer, at(100), Want{Peer: Peer{"hub", 3*time.Hour + 5*time.Minute}}, Fail, "3 h 5 min behind hub"},
+		{"clock almost ten minutes behind", clockPeer, at(100), Want{Peer: Peer{"hub", 10*time.Minute - 300*time.Millisecond}}, Fail, "10 min 0 s behind hub"},
 		{"clock behind, with a site's limit", clockPeer, at(100), Want{Peer: Peer{"hub", time.Hour}, Site: Config{Settings{"clock-registry": {"fail": "2h"}}}}, Warn, "1 h 0 min behind"},
 		{"clock behind", clockSane, &facts.Facts{Time: facts.Time{Now: time.Unix(100, 0)}}, Want{BundleCreated: time.Unix(200, 0)}, Fail, "1970"},
 	})

@@ -98,7 +98,8 @@ func instant(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // elapsed formats a duration with its two largest units: "3 d 4 h", "2 h 10 min".
 func elapsed(d time.Duration) string {
-	day, hour, minute, second := int(d/(24*time.Hour)), int(d/time.Hour)%24, int(d/time.Minute)%60, int(d.Round(time.Second)/time.Second)%60
+	d = d.Round(time.Second)
+	day, hour, minute, second := int(d/(24*time.Hour)), int(d/time.Hour)%24, int(d/time.Minute)%60, int(d/time.Second)%60
 	switch {
 	case day > 0:
 		return fmt.Sprintf("%d d %d h", day, hour)
