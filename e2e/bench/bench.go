@@ -33,36 +33,39 @@ type bench struct {
 type part struct {
 	name string
 	run  func(*bench, context.Context, *figures) error
+	bare bool // needs no bundle: measured alone, it gets no bench
+	slow bool // is measured only if it is named
 }
 
 // parts returns all parts. The first one makes the bundle that the others use.
 func parts() []part {
 	return []part{
-		{"fill", (*bench).fill},
-		{"checks", (*bench).checks}, // before other parts write keys into directories that it searches for secrets
-		{"pullable", (*bench).pullable},
-		{"verification", (*bench).verification},
-		{"pulling", (*bench).pulling},
-		{"pushing", (*bench).pushing},
-		{"network", (*bench).network},
-		{"fleet", (*bench).fleet},
-		{"solver", (*bench).solver},
-		{"scale", (*bench).scale},
+		{name: "fill", run: (*bench).fill},
+		{name: "checks", run: (*bench).checks}, // before other parts write keys into directories that it searches for secrets
+		{name: "pullable", run: (*bench).pullable},
+		{name: "verification", run: (*bench).verification},
+		{name: "pulling", run: (*bench).pulling},
+		{name: "pushing", run: (*bench).pushing},
+		{name: "network", run: (*bench).network, bare: true},
+		{name: "fleet", run: (*bench).fleet, bare: true},
+		{name: "solver", run: (*bench).solver, bare: true},
+		{name: "scale", run: (*bench).scale},
+		{name: "firstminute", run: (*bench).firstMinute, bare: true, slow: true},
 	}
 }
 
 // Run measures the parts in only, or all parts if it is empty, and writes the figures to
 // out. It returns an error after the last part if figures miss their targets.
 func Run(ctx context.Context, program string, only []string, out, log io.Writer) error {
+	w := &figures{out: out}
 	for _, name := range only {
-		if !slices.ContainsFunc(parts(), func(p part) bool { return p.name == name }) {
+		i := slices.IndexFunc(parts(), func(p part) bool { return p.name == name })
+		if i < 0 {
 			return fmt.Errorf("bench has no part %q", name)
 		}
-	}
-	w := &figures{out: out}
-	if len(only) == 1 && slices.Contains([]string{"network", "fleet", "solver"}, only[0]) { // which need no bundle
-		i := slices.IndexFunc(parts(), func(p part) bool { return p.name == only[0] })
-		return w.verdict(parts()[i].run(nil, ctx, w))
+		if p := parts()[i]; p.bare && len(only) == 1 {
+			return w.verdict(p.run(nil, ctx, w))
+		}
 	}
 	return w.verdict(prepared(ctx, program, log, upstream.BenchImages, func(b *bench, images []string) error {
 		if err := b.prepare(ctx, images[len(images)-4:]); err != nil { // without the images of Kubernetes, which every bundle has
@@ -76,7 +79,7 @@ func Run(ctx context.Context, program string, only []string, out, log io.Writer)
 func (b *bench) measureParts(ctx context.Context, only []string, w *figures) error {
 	var failed []error
 	for i, p := range parts() {
-		wanted := len(only) == 0 || slices.Contains(only, p.name)
+		wanted := len(only) == 0 && !p.slow || slices.Contains(only, p.name)
 		if i == 0 && !wanted {
 			wanted, p.run = true, (*bench).bundleOnce
 		}

@@ -14,6 +14,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -139,14 +140,21 @@ func (b *builder) programs(ctx context.Context, recipes []recipe.Recipe) error {
 	g.SetLimit(2)
 	for _, r := range stale {
 		g.Go(func() error {
-			_, err := b.log.Do("programs "+r.Name, b.keys[r.Name], func() error {
-				return r.Build(ctx, b.root, b.cache.programs(r.Name))
-			})
+			_, err := b.log.Do("programs "+r.Name, b.keys[r.Name], func() error { return b.compile(ctx, r) })
 			left.without(r)
 			return err
 		})
 	}
 	return g.Wait()
+}
+
+func (b *builder) compile(ctx context.Context, r recipe.Recipe) error {
+	began := time.Now()
+	if err := r.Download(ctx, b.root); err != nil {
+		return err
+	}
+	b.log.Printf("programs %s: modules after %.1f s\n", r.Name, time.Since(began).Seconds())
+	return r.Build(ctx, b.root, b.cache.programs(r.Name))
 }
 
 // moduleRoot returns the directory of the lab's module. The working directory may be any

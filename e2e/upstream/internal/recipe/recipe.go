@@ -1,7 +1,7 @@
 // Package recipe compiles the lab's programs from the modules that their projects publish. A
 // recipe is a separate small Go module and the build flags of the project's releases. go.mod
-// and go.sum pin every input, and the tool lines of go.mod name the programs. The result is a
-// directory of programs that depend only on the recipe and the Go release.
+// and go.sum pin every input, and the tool lines of go.mod name the programs, unless the module
+// has a main package. The result is a directory of programs that depend only on the recipe and the Go release.
 package recipe
 
 import (
@@ -65,16 +65,25 @@ func (r Recipe) Build(ctx context.Context, root, out string) error {
 	return os.Rename(tmp, out)
 }
 
+// Download fetches the modules that Build compiles into Go's module cache.
+func (r Recipe) Download(ctx context.Context, root string) error {
+	return r.run(ctx, root, "list", "-deps")
+}
+
 func (r Recipe) compile(ctx context.Context, root, out string) error {
-	args := append([]string{"build"}, r.flags()...)
-	args = append(args, "-o", out+"/")
+	return r.run(ctx, root, "build", "-o", out+"/")
+}
+
+// run runs a subcommand of go for the recipe's packages. args are its name and its additional flags.
+func (r Recipe) run(ctx context.Context, root string, args ...string) error {
+	args = append(args, r.flags()...)
 	cmd := exec.CommandContext(ctx, "go", append(args, r.Packages...)...)
 	cmd.Dir = filepath.Join(root, r.Dir)
 	cmd.Env = append(os.Environ(), r.environment()...)
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("run go build in %s: %w\n%s", r.Dir, err, lastLines(log.String(), 20))
+		return fmt.Errorf("run go %s in %s: %w\n%s", args[0], r.Dir, err, lastLines(log.String(), 20))
 	}
 	return nil
 }

@@ -56,7 +56,10 @@ func (c Cluster) Recipes() []Recipe {
 			Name: "etcd" + c.suffix, Dir: "upstream/recipes/etcd" + c.suffix, Packages: []string{"tool"}, Seconds: 90,
 			Rename: map[string]string{"server": "etcd"},
 		},
-		{Name: "coredns" + c.suffix, Dir: "upstream/recipes/coredns" + c.suffix, Packages: []string{"tool"}, Seconds: 280},
+		{
+			Name: "coredns" + c.suffix, Dir: "upstream/recipes/coredns" + c.suffix, Packages: []string{"."}, Seconds: 100,
+			Rename: map[string]string{"coredns" + c.suffix: "coredns"},
+		},
 	}
 }
 
