@@ -28,6 +28,7 @@ func NextBoot(ctx context.Context, e *scenario.Env) error {
 				return errors.Join(e.InstallProgram(ctx, first, stick), e.InstallProgram(ctx, worker, stick))
 			}},
 			{Title: "preflight without a trap", Run: func() error { return reportsNone(ctx, e, worker) }},
+			{Title: "a root file system that is almost full", Run: func() error { return almostFull(ctx, e, worker) }},
 			{Title: "traps, which change nothing now", Run: func() error { return plant(ctx, e, worker) }},
 			{Title: "survey by script", Run: func() error {
 				return errors.Join(e.Survey(ctx, worker), scenario.SurveyByScript(ctx, e, worker))
@@ -185,6 +186,26 @@ func reportsAll(ctx context.Context, e *scenario.Env, m lab.Machine) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// almostFull fills the root file system except for 20 MB. The surveys still work, and preflight names it.
+func almostFull(ctx context.Context, e *scenario.Env, m lab.Machine) error {
+	script, err := e.Airgap(ctx, "survey", "--script")
+	if err != nil {
+		return err
+	}
+	if err := lab.PutFile(ctx, m, "/run/survey.sh", 0o644, strings.NewReader(script.Stdout)); err != nil {
+		return err
+	}
+	const fill = "fallocate -l $(($(df --output=avail --block-size=1 / | tail -1) - 20000000)) /filler"
+	if err := e.Script(ctx, m, fill, "sh /run/survey.sh | grep -q '^-- end/ --'", "airgap survey --output yaml | grep -q '^schema:'"); err != nil {
+		return err
+	}
+	r, err := e.On(ctx, m, "", "airgap", "preflight", "--only", "disk-space", lab.StickPath+"/bank")
+	if err != nil {
+		return err
+	}
+	return errors.Join(r.Want("preflight with a full disk", 3, "free on / (", "needed", "grow the file system"), e.Script(ctx, m, "rm /filler"))
 }
 
 // stillReported checks that preflight also reports the state that the boot has brought.
