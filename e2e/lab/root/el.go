@@ -60,6 +60,7 @@ func newCustomization(cfg Config, lower ...string) (customization, error) {
 		Commands: [][]string{
 			{"rpm", "--install", "--force-debian", "/base.rpm"},
 			{"rm", "/base.rpm"},
+			{"localedef", "--inputfile=ko_KR", "--charmap=UTF-8", "ko_KR.UTF-8"},
 			// A site's servers have them. The scenarios that test them switch them on.
 			{"systemctl", "disable", "firewalld.service", "fapolicyd.service"},
 			// EL's minimal server has no dnf plugins. A site's server has versionlock.
