@@ -62,8 +62,14 @@ func TestAnswersAreExplained(t *testing.T) {
 			[]string{`a proxy or login page answered, with the web page "Sign in to continue" instead of a manifest`, "open that address in a browser", "sources.proxy"}},
 		{"a page that says it is JSON", answer(200, "application/json", loginPage, ""), false, []string{`the web page "Sign in to continue"`}},
 		{"a proxy's page with 403", answer(403, "text/html", "<html><title>Blocked by policy</title>"+strings.Repeat("<p>because</p>", 5000), ""), false,
-			[]string{`403 Forbidden with the web page "Blocked by policy"`, "requires a login"}},
-		{"a proxy's page with 502", answer(502, "text/html", "<html>"+strings.Repeat("x", 50_000), ""), false, []string{"has a server error", "502 Bad Gateway with a web page"}},
+			[]string{`: a proxy or login page answered (403 Forbidden with the web page "Blocked by policy"), not the registry: ask the operator of `, "to allow https://127.0.0.1:",
+				"if the server itself sent the page, log in with podman login 127.0.0.1:"}},
+		{"a proxy's page with 401", answer(401, "text/html", loginPage, ""), false,
+			[]string{`a proxy or login page answered (401 Unauthorized with the web page "Sign in to continue"), not the registry: ask the operator of `}},
+		{"a proxy's page with 502", answer(502, "text/html", "<html>"+strings.Repeat("x", 50_000), ""), false,
+			[]string{"a proxy or login page answered (502 Bad Gateway with a web page), not the registry", "if the server itself sent the page, run the same command again later"}},
+		{"a proxy's page with 503", answer(503, "text/html", loginPage, ""), false, []string{`(503 Service Unavailable with the web page "Sign in to continue"), not the registry`}},
+		{"a server error", answer(502, "application/json", `{"errors":[{"code":"UNAVAILABLE","message":"try later"}]}`, ""), false, []string{"has a server error (response: 502 Bad Gateway, UNAVAILABLE: try later)"}},
 		{"a proxy that requires a login", answer(407, "text/plain", "who are you?", ""), false, []string{"HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT", "407 Proxy Authentication Required"}},
 		{"status 418", answer(418, "text/plain", "short\nand stout", ""), false, []string{"refuses the request (response: 418 I'm a teapot: short and stout)"}},
 		{"a token server that is a page", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -137,8 +143,10 @@ func TestAnswersWhileFetching(t *testing.T) {
 		"denied":    {func(w http.ResponseWriter) { w.WriteHeader(403) }, []string{"requires a login", "podman login"}},
 		"too often": {func(w http.ResponseWriter) { w.WriteHeader(429) }, []string{"limits the pulls of this host"}},
 		"a page":    {func(w http.ResponseWriter) { fmt.Fprint(w, loginPage) }, []string{"a proxy or login page answered (text/html"}},
-		"shorter":   {func(w http.ResponseWriter) { fmt.Fprint(w, "lay") }, []string{"ends after 3 of 7 bytes"}},
-		"longer":    {func(w http.ResponseWriter) { fmt.Fprint(w, "layer 1 and more") }, []string{"is longer than the expected 7 bytes", "the server reports 16 bytes"}},
+		"blocked": {func(w http.ResponseWriter) { w.WriteHeader(403); fmt.Fprint(w, loginPage) },
+			[]string{`a proxy or login page answered (403 Forbidden with the web page "Sign in to continue"), not the registry`}},
+		"shorter": {func(w http.ResponseWriter) { fmt.Fprint(w, "lay") }, []string{"ends after 3 of 7 bytes"}},
+		"longer":  {func(w http.ResponseWriter) { fmt.Fprint(w, "layer 1 and more") }, []string{"is longer than the expected 7 bytes", "the server reports 16 bytes"}},
 	} {
 		spoil = func(w http.ResponseWriter) bool { tc.answer(w); return true }
 		_, err := bundle.Write(t.Context(), p, t.TempDir(), options(t), ui.Discard())

@@ -87,6 +87,7 @@ const (
 	reasonOpen     = "it contains a variable with a value from the cluster"
 	reasonMissing  = "its registry has no such image"
 	reasonRefused  = "its registry requires a login for it, or has no such image"
+	reasonPage     = "a proxy or login page answered in the place of its registry"
 	reasonOther    = "its registry did not give a usable image"
 	reasonSilent   = "its registry did not answer"
 )
@@ -96,6 +97,8 @@ func reasonFor(err error) string {
 	var reply *transport.Error
 	var way net.Error // no connection, unknown host, untrusted certificate, timeout
 	switch {
+	case fetch.IsPage(err):
+		return reasonPage
 	case errors.As(err, &reply) && reply.StatusCode == http.StatusNotFound:
 		return reasonMissing
 	case errors.As(err, &reply) && (reply.StatusCode == http.StatusUnauthorized || reply.StatusCode == http.StatusForbidden):

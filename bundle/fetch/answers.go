@@ -64,8 +64,14 @@ func (c *Client) meaning(ctx context.Context, ref name.Reference, err error) str
 	case errors.As(err, &page):
 		return fmt.Sprintf("%s: a proxy or login page answered, with %s instead of a manifest%s: %s", host, page, throughProxy(c.proxies, host), afterPage)
 	case errors.As(err, &answer):
+		if b := c.blockedRegistry(answer); b != nil {
+			return meaningOfPage(ref, b)
+		}
 		return c.meaningOf(ctx, ref, answer.StatusCode, said(answer))
 	case errors.As(err, &status):
+		if b := status.blocked(); b != nil {
+			return meaningOfPage(ref, b)
+		}
 		return c.meaningOf(ctx, ref, status.status, status.short())
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("the token server of %s did not return a token; a proxy or a login page may have answered (%v): %s", host, err, afterPage)
@@ -249,20 +255,25 @@ func issuedBy(untrusted *tls.CertificateVerificationError) string {
 
 // said returns the status and the registry's own message in one short line.
 func said(answer *transport.Error) string {
-	status := fmt.Sprintf("%d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
+	status := statusText(answer.StatusCode)
 	if len(answer.Errors) > 0 {
 		d := answer.Errors[0]
 		return fmt.Sprintf("%s, %.60s: %s", status, d.Code, oneLine(d.Message))
 	}
-	_, text, _ := strings.Cut(answer.Error(), status)
-	text = strings.TrimPrefix(text, ": ")
+	text := bodyOf(answer)
 	if isWebPage("", []byte(text)) {
-		return status + " with " + (&webPage{[]byte(text)}).Error()
+		return status + " with " + newWebPage([]byte(text)).Error()
 	}
 	if text = oneLine(text); text != "" {
 		return status + ": " + text
 	}
 	return status
+}
+
+// bodyOf is the body of an answer without errors of the registry. Only the text of the error has it.
+func bodyOf(answer *transport.Error) string {
+	_, text, _ := strings.Cut(answer.Error(), statusText(answer.StatusCode))
+	return strings.TrimPrefix(text, ": ")
 }
 
 func oneLine(s string) string {
@@ -274,11 +285,13 @@ func oneLine(s string) string {
 }
 
 // webPage is an HTML page in place of a manifest or a blob.
-type webPage struct{ page []byte }
+type webPage struct{ title string }
+
+func newWebPage(page []byte) *webPage { return &webPage{httpclient.TitleOf(page)} }
 
 func (e *webPage) Error() string {
-	if title := httpclient.TitleOf(e.page); title != "" {
-		return fmt.Sprintf("the web page %q", title)
+	if e.title != "" {
+		return fmt.Sprintf("the web page %q", e.title)
 	}
 	return "a web page"
 }
@@ -296,5 +309,5 @@ func PageIn(raw []byte) string {
 	if !isWebPage("", raw) {
 		return ""
 	}
-	return fmt.Sprintf(": the content is %s; a proxy or a login page answered, %s", (&webPage{raw}).Error(), afterPage)
+	return fmt.Sprintf(": the content is %v; a proxy or a login page answered, %s", newWebPage(raw), afterPage)
 }

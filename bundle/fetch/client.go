@@ -111,6 +111,9 @@ func (s Sources) proxies() (*httpclient.Proxies, error) {
 	return httpclient.EnvironmentProxies()
 }
 
+// via is the address of the proxy for a URL; "" for none.
+func (c *Client) via(url string) string { return proxyOf(c.proxies, url) }
+
 // proxyOf is the address of the proxy for a URL, for messages; "" for none.
 func proxyOf(proxies *httpclient.Proxies, at string) string {
 	u, err := url.Parse(at)

@@ -24,7 +24,7 @@ type download struct {
 	Patience
 	url    string
 	begins *silentError // the time limit for the first byte
-	via    string       // proxy of the URL; "" for none
+	via    func(url string) string
 
 	mediaType string // Content-Type from the server
 
@@ -40,7 +40,7 @@ type download struct {
 }
 
 func (c *Client) download(ctx context.Context, as *login, url string, part Extent, begins *silentError) (*download, error) {
-	d := &download{ctx: ctx, as: as, Patience: c.Patience, url: url, off: part.Offset, size: -1, want: part.Size, begins: begins, via: proxyOf(c.proxies, url)}
+	d := &download{ctx: ctx, as: as, Patience: c.Patience, url: url, off: part.Offset, size: -1, want: part.Size, begins: begins, via: c.via}
 	if err := d.retry(ctx, d.connect); err != nil {
 		return nil, err
 	}
@@ -97,10 +97,10 @@ func (d *download) failed(err, cause error) error {
 
 // through names the proxy of the URL, for a message.
 func (d *download) through() string {
-	if d.via == "" {
-		return ""
+	if via := d.via(d.url); via != "" {
+		return " through the proxy " + via
 	}
-	return " through the proxy " + d.via
+	return ""
 }
 
 // accept reads the size, and skips to the wanted offset if the server sends more.
@@ -129,7 +129,7 @@ func (d *download) accept(r *http.Response, ranged bool) error {
 		}
 		return d.refuseRange(r)
 	default:
-		return &statusError{Presentable(d.url), r.StatusCode, d.title()}
+		return &statusError{Presentable(d.url), r.StatusCode, d.page(), Presentable(r.Request.URL.String()), d.via(r.Request.URL.String())}
 	}
 }
 

@@ -110,7 +110,7 @@ func (c *Client) getManifest(ctx context.Context, ref name.Reference) ([]byte, e
 	case len(raw) > MaxManifest:
 		return nil, &oversizedError{namedDigest(ref, response), response.ContentLength}
 	case isWebPage(response.Header.Get("Content-Type"), raw):
-		return nil, &webPage{raw}
+		return nil, newWebPage(raw)
 	}
 	return raw, nil
 }

@@ -155,6 +155,55 @@ func TestFilesSurvive(t *testing.T) {
 	}
 }
 
+const (
+	loginOfItself = "; if the server itself sent the page, " + loginSettings
+	laterOfItself = "; if the server itself sent the page, run the same command again later"
+)
+
+// blockedFile is the error for a page of the proxy in the place of repository metadata.
+func blockedFile(n *network, status string) string {
+	return fmt.Sprintf(`repomd.xml: a proxy or login page answered through the proxy %s (%s with the web page "Blocked by the bank"), not the file: `+
+		"ask the operator of this proxy to allow https://upstream.example/repodata/repomd.xml,", n.url, status)
+}
+
+// TestBlockedInside: a page inside TLS, in the place of a registry or its blob, names the proxy and not the registry.
+func TestBlockedInside(t *testing.T) {
+	n := newNetwork(t)
+	ref := refOf(t, "upstream.example/x/y:1")
+	for _, status := range []int{http.StatusUnauthorized, http.StatusForbidden, http.StatusBadGateway, http.StatusServiceUnavailable} {
+		want := fmt.Sprintf(`upstream.example: a proxy or login page answered through the proxy %s (%d %s with the web page "Blocked by the bank"), not the registry: `+
+			"ask the operator of this proxy to allow https://upstream.example,", n.url, status, http.StatusText(status))
+		for _, at := range []string{"/v2/", "/v2/x/y/manifests/1"} {
+			n.proxy.Set(func(r *http.Request) proxytest.Fault {
+				if r.Method == http.MethodConnect || r.URL.Path != at {
+					return proxytest.Fault{}
+				}
+				return proxytest.Fault{Status: status, Title: "Blocked by the bank"}
+			})
+			_, err := n.client(t).Manifest(t.Context(), ref)
+			if at == "/v2/" && status == http.StatusUnauthorized {
+				if err != nil { // a registry that requires no login for the image may answer so
+					t.Error(err)
+				}
+				continue
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), want) || !IsPage(err) {
+				t.Errorf("%s: got %v, want %s", at, err, want)
+			}
+		}
+		n.faults(repeated(proxytest.Fault{Status: status, Title: "Blocked by the bank"})...)
+		want = strings.Replace(want, "https://upstream.example,", "https://upstream.example/file.rpm,", 1)
+		c := n.client(t)
+		_, err := c.OpenFile(t.Context(), "https://upstream.example/file.rpm", All())
+		if got := c.Explain(t.Context(), ref, err); !strings.HasPrefix(got.Error(), want) || !IsPage(got) {
+			t.Errorf("got %v, want %s", got, want)
+		}
+		if err := c.Probe(t.Context(), "https://upstream.example/file.rpm"); !IsPage(err) || !strings.Contains(err.Error(), "through the proxy "+n.url) {
+			t.Errorf("a probe: %v", err)
+		}
+	}
+}
+
 // TestFilesFail: an error names the URL, the one to blame and the next step, after few requests.
 func TestFilesFail(t *testing.T) {
 	n := newNetwork(t)
@@ -163,13 +212,18 @@ func TestFilesFail(t *testing.T) {
 		asked int32
 		says  []string
 	}{
-		"hold":      {proxytest.Fault{Hold: time.Minute}, 3, []string{"/repodata/repomd.xml through the proxy http://127.0.0.1", "no answer within 1.5s", "sources.timeouts.answer"}},
-		"403":       {proxytest.Fault{Status: 403, Title: "Blocked by the bank"}, 2, []string{`403 Forbidden with the web page "Blocked by the bank"`, "ask its operator to allow the URL"}},
-		"a portal":  {proxytest.Fault{Status: 200, Title: "Accept the terms"}, 1, []string{`(text/html; charset=utf-8, with the title "Accept the terms", through the proxy http://`}},
-		"a demand":  {proxytest.Fault{Status: 429, RetryAfter: "3600"}, 1, []string{"429 Too Many Requests", "demands a pause of 1h0m0s", "sources.timeouts.retryAfter"}},
-		"404":       {proxytest.Fault{Status: 404}, 1, []string{"404 Not Found"}},
-		"broken":    {proxytest.Fault{Cut: 10}, 5, []string{"GET https://upstream.example/repodata/repomd.xml: after "}},
-		"502 often": {proxytest.Fault{Status: 502}, 5, []string{"502 Bad Gateway"}},
+		"hold":            {proxytest.Fault{Hold: time.Minute}, 3, []string{"/repodata/repomd.xml through the proxy http://127.0.0.1", "no answer within 1.5s", "sources.timeouts.answer"}},
+		"401 with a page": {proxytest.Fault{Status: 401, Title: "Blocked by the bank"}, 1, []string{blockedFile(n, "401 Unauthorized"), loginOfItself}},
+		"403 with a page": {proxytest.Fault{Status: 403, Title: "Blocked by the bank"}, 2, []string{blockedFile(n, "403 Forbidden"), loginOfItself}},
+		"502 with a page": {proxytest.Fault{Status: 502, Title: "Blocked by the bank"}, 5, []string{blockedFile(n, "502 Bad Gateway"), laterOfItself}},
+		"503 with a page": {proxytest.Fault{Status: 503, Title: "Blocked by the bank"}, 5, []string{blockedFile(n, "503 Service Unavailable"), laterOfItself}},
+		"403":             {proxytest.Fault{Status: 403}, 2, []string{"repomd.xml: 403 Forbidden; " + loginSettings}},
+		"404 with a page": {proxytest.Fault{Status: 404, Title: "Not found"}, 1, []string{`repomd.xml: 404 Not Found with the web page "Not found"`}},
+		"a portal":        {proxytest.Fault{Status: 200, Title: "Accept the terms"}, 1, []string{`(text/html; charset=utf-8, with the title "Accept the terms", through the proxy http://`}},
+		"a demand":        {proxytest.Fault{Status: 429, RetryAfter: "3600"}, 1, []string{"429 Too Many Requests", "demands a pause of 1h0m0s", "sources.timeouts.retryAfter"}},
+		"404":             {proxytest.Fault{Status: 404}, 1, []string{"404 Not Found"}},
+		"broken":          {proxytest.Fault{Cut: 10}, 5, []string{"GET https://upstream.example/repodata/repomd.xml: after "}},
+		"502 often":       {proxytest.Fault{Status: 502}, 5, []string{"502 Bad Gateway"}},
 	} {
 		asked := n.faults(repeated(tc.fault)...)
 		_, _, err := n.client(t).ReadTyped(t.Context(), "https://upstream.example/repodata/repomd.xml", 1<<30)

@@ -9,8 +9,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"airgap.dev/airgap/internal/httpclient"
 )
 
 // pageError is an HTML page or a JSON error in place of the requested file, with a
@@ -58,7 +56,10 @@ func (d *download) refusePage(r *http.Response) error {
 	if !isPage(r.Request.URL.Path, head) && !isPage(asked(d.url).Path, head) {
 		return nil
 	}
-	e := &pageError{url: Presentable(d.url), mediaType: d.mediaType, title: d.title(), via: d.via}
+	e := &pageError{url: Presentable(d.url), mediaType: d.mediaType, via: d.via(r.Request.URL.String())}
+	if page := d.page(); page != nil {
+		e.title = page.title
+	}
 	if r.Request.URL.Host != asked(d.url).Host {
 		e.from = r.Request.URL.Scheme + "://" + r.Request.URL.Host
 	}
@@ -75,12 +76,14 @@ func (d *download) peek(n int) []byte {
 	return head[:n]
 }
 
-// title is the title of the page in the body; "" if it is none.
-func (d *download) title() string {
-	if page := d.peek(maxTitle); isHTML(page) {
-		return httpclient.TitleOf(page)
+// page is the HTML page in the body; nil if it is none.
+func (d *download) page() *webPage { return pageOf(d.peek(maxTitle)) }
+
+func pageOf(begin []byte) *webPage {
+	if !isHTML(begin) {
+		return nil
 	}
-	return ""
+	return newWebPage(begin)
 }
 
 // maxTitle is the number of bytes in which a title is searched.

@@ -48,10 +48,12 @@ func (c *Client) probe(ctx context.Context, as *login, at string) error {
 		return presentableError(err)
 	}
 	defer response.Body.Close()
-	_, _ = io.CopyN(io.Discard, response.Body, 1)
 	switch response.StatusCode {
 	case http.StatusOK, http.StatusPartialContent, http.StatusRequestedRangeNotSatisfiable: // 416: an empty file
+		_, _ = io.CopyN(io.Discard, response.Body, 1)
 		return nil
 	}
-	return &statusError{url: Presentable(at), status: response.StatusCode}
+	begin, _ := io.ReadAll(io.LimitReader(response.Body, maxTitle))
+	from := response.Request.URL.String()
+	return &statusError{Presentable(at), response.StatusCode, pageOf(begin), Presentable(from), c.via(from)}
 }

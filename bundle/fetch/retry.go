@@ -40,25 +40,34 @@ func (e *silentError) Temporary() bool { return true }
 type statusError struct {
 	url    string
 	status int
-	page   string // title of the page in the answer
+	page   *webPage // HTML page in the answer; nil without one
+	at     string   // address that answered, after redirects
+	via    string   // its proxy; "" for none
+}
+
+// blocked returns the page of a proxy; nil for other answers.
+func (e *statusError) blocked() *blocked {
+	if e.page == nil || !isBlock(e.status) {
+		return nil
+	}
+	return &blocked{e.status, e.page, e.at, e.via}
 }
 
 // short is the status with the title of its page.
 func (e *statusError) short() string {
-	text := fmt.Sprintf("%d %s", e.status, http.StatusText(e.status))
-	if e.page != "" {
-		text += fmt.Sprintf(" with the web page %q", e.page)
+	if e.page != nil {
+		return fmt.Sprintf("%s with %v", statusText(e.status), e.page)
 	}
-	return text
+	return statusText(e.status)
 }
 
 func (e *statusError) Error() string {
-	text := fmt.Sprintf("GET %s: %s", e.url, e.short())
-	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {
-		text += "; " + loginSettings
+	if b := e.blocked(); b != nil {
+		return fmt.Sprintf("GET %s: %s", e.url, b.text("the file", loginSettings))
 	}
-	if e.status == http.StatusForbidden && e.page != "" {
-		text += "; if the page is from a proxy, ask its operator to allow the URL"
+	text := fmt.Sprintf("GET %s: %s", e.url, e.short())
+	if isLogin(e.status) {
+		text += "; " + loginSettings
 	}
 	return text
 }
@@ -66,10 +75,14 @@ func (e *statusError) Error() string {
 // loginSettings names the settings for a server that requires a login.
 const loginSettings = "set login in packages.repositories or in sources.rewrite"
 
-// Is makes a missing file equal to fs.ErrNotExist, and a forbidden one to rpm.ErrForbidden.
+// Is makes a missing file equal to fs.ErrNotExist, and a forbidden one to rpm.ErrForbidden. With a page, it is equal to
+// rpm.ErrPage, too.
 func (e *statusError) Is(target error) bool {
-	if target == rpm.ErrForbidden {
+	switch target {
+	case rpm.ErrForbidden:
 		return e.status == http.StatusForbidden
+	case rpm.ErrPage:
+		return e.page != nil
 	}
 	return target == fs.ErrNotExist && (e.status == http.StatusNotFound || e.status == http.StatusGone)
 }

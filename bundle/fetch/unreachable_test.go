@@ -24,7 +24,7 @@ func TestUnreachableIn(t *testing.T) {
 		"proxy":     {to(&net.OpError{Op: "proxyconnect", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}), true},
 		"reset":     {to(&net.OpError{Op: "read", Err: errors.New("connection reset")}), false},
 		"cancelled": {to(context.Canceled), false},
-		"answer":    {&statusError{"https://quay.io/", 404, ""}, false},
+		"answer":    {&statusError{url: "https://quay.io/", status: 404}, false},
 	} {
 		found := UnreachableIn(fmt.Errorf("image a: %w", &answerError{"explained", tc.err}))
 		if tc.want != (len(found) == 1 && found[0].Host == "quay.io" && found[0].Cause != nil) {

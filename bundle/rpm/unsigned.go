@@ -15,6 +15,9 @@ import (
 // ErrForbidden matches the errors of a Fetcher for a file that the server refuses (403).
 var ErrForbidden = errors.New("the server refuses the file")
 
+// ErrPage matches the errors of a Fetcher for an HTML page with an error status.
+var ErrPage = errors.New("a web page answered")
+
 // unsigned says why repomd.xml has no signature; "" if the error of reading it has another reason. Object
 // storage answers 403 for a missing file if it must not list the directory. repomd.xml itself came from
 // there, so the login is right.
@@ -24,6 +27,10 @@ func (s *source) unsigned(err error) string {
 	case errors.Is(err, fs.ErrNotExist):
 		s.Unsigned = "no repomd.xml.asc"
 		return at + " does not exist"
+	case errors.Is(err, ErrForbidden) && errors.Is(err, ErrPage):
+		const refused = " gives 403 Forbidden with a web page: the server or a proxy blocks the file"
+		s.Unsigned = "repomd.xml.asc" + refused
+		return at + refused
 	case errors.Is(err, ErrForbidden):
 		const refused = " gives 403 Forbidden, as object storage does for a missing file"
 		s.Unsigned = "repomd.xml.asc" + refused

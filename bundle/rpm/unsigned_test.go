@@ -2,6 +2,7 @@ package rpm
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -19,11 +20,16 @@ type guarded struct {
 	web
 
 	forbidden string
+	page      bool // it answers with an HTML page
 }
 
 func (g guarded) Open(ctx context.Context, url string, offset int64) (io.ReadCloser, int64, error) {
 	if g.forbidden != "" && strings.HasSuffix(url, g.forbidden) {
-		return nil, 0, fmt.Errorf("GET %s: %w", url, ErrForbidden)
+		err := fmt.Errorf("GET %s: %w", url, ErrForbidden)
+		if g.page {
+			err = errors.Join(err, ErrPage)
+		}
+		return nil, 0, err
 	}
 	return g.web.Open(ctx, url, offset)
 }
@@ -34,10 +40,12 @@ func TestForbiddenSignature(t *testing.T) {
 	const base = "https://storage.example/vendor"
 	for _, c := range []struct {
 		name, forbidden, signed string
-		seen                    bool
+		seen, page              bool
 		want                    string // "": accepted
 	}{
 		{name: "first plan", forbidden: "/repomd.xml.asc"},
+		{name: "a page of a proxy", forbidden: "/repomd.xml.asc", page: true},
+		{name: "a page, signed before", forbidden: "/repomd.xml.asc", page: true, seen: true, want: "gives 403 Forbidden with a web page: the server or a proxy blocks the file"},
 		{name: "required", forbidden: "/repomd.xml.asc", signed: SignedRequired, want: "requires a signature (signedMetadata): " + base + "/repodata/repomd.xml.asc gives 403 Forbidden"},
 		{name: "signed before", forbidden: "/repomd.xml.asc", seen: true, want: "it was signed when airgap.lock was written: " + base + "/repodata/repomd.xml.asc gives 403"},
 		{name: "optional", forbidden: "/repomd.xml.asc", seen: true, signed: SignedOptional},
@@ -51,7 +59,7 @@ func TestForbiddenSignature(t *testing.T) {
 			if c.seen {
 				request.Seen = []Seen{{Name: r.Name, Location: r.Location(), Keys: aKey().Keyring().Fingerprints(), SignedMetadata: true}}
 			}
-			closure, err := Plan(t.Context(), guarded{w, c.forbidden}, request)
+			closure, err := Plan(t.Context(), guarded{w, c.forbidden, c.page}, request)
 			if c.want != "" {
 				if err == nil || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("got %v, want %q", err, c.want)
@@ -61,7 +69,11 @@ func TestForbiddenSignature(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s := closure.Repositories[0]; s.SignedMetadata || !strings.Contains(s.Unsigned, "gives 403 Forbidden, as object storage does") {
+			says := "gives 403 Forbidden, as object storage does"
+			if c.page {
+				says = "gives 403 Forbidden with a web page: the server or a proxy blocks the file"
+			}
+			if s := closure.Repositories[0]; s.SignedMetadata || !strings.Contains(s.Unsigned, says) {
 				t.Errorf("signed %v, %q", s.SignedMetadata, s.Unsigned)
 			}
 		})

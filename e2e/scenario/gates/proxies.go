@@ -58,11 +58,22 @@ func isBlob(r *http.Request) bool {
 
 func isManifest(r *http.Request) bool { return strings.Contains(r.URL.Path, "/manifests/") }
 func isKey(r *http.Request) bool      { return strings.Contains(r.URL.Path, "RPM-GPG-KEY") }
+func isMetadata(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "repomd.xml") }
 
 func page(w http.ResponseWriter, status int) {
 	w.Header().Set("Content-Type", "text/html")
 	w.WriteHeader(status)
 	fmt.Fprint(w, blockPage)
+}
+
+// blocks answers the matching requests with a page.
+func blocks(matches func(*http.Request) bool, status int) func(http.ResponseWriter, *http.Request, *middlebox) bool {
+	return func(w http.ResponseWriter, r *http.Request, _ *middlebox) bool {
+		if matches(r) {
+			page(w, status)
+		}
+		return matches(r)
+	}
 }
 
 func proxyTrials() []trial {
@@ -93,25 +104,13 @@ func refusals() []trial {
 			m.connect = func(w http.ResponseWriter, _ *http.Request) bool { page(w, http.StatusForbidden); return true }
 			return nil
 		}), 1, []string{"proxy", "127.0.0.1:"}},
-		{"a block page in place of a manifest", inside(func(w http.ResponseWriter, r *http.Request, _ *middlebox) bool {
-			if isManifest(r) {
-				page(w, http.StatusOK)
-			}
-			return isManifest(r)
-		}), 1, []string{"Access denied by policy 4711"}},
-		{"a block page in place of a key", inside(func(w http.ResponseWriter, r *http.Request, _ *middlebox) bool {
-			if isKey(r) {
-				page(w, http.StatusOK)
-			}
-			return isKey(r)
-		}), 1, []string{"RPM-GPG-KEY", "Access denied by policy 4711"}},
-		{"a block page in place of repository metadata", inside(func(w http.ResponseWriter, r *http.Request, _ *middlebox) bool {
-			is := strings.HasSuffix(r.URL.Path, "repomd.xml")
-			if is {
-				page(w, http.StatusOK)
-			}
-			return is
-		}), 1, []string{"repomd.xml", "Access denied by policy 4711"}},
+		{"a block page in place of a manifest", inside(blocks(isManifest, http.StatusOK)), 1, []string{"Access denied by policy 4711"}},
+		{"a 403 page for a manifest", inside(blocks(isManifest, http.StatusForbidden)), 1,
+			[]string{"a proxy or login page answered through the proxy http://127.0.0.1:", "403 Forbidden", "Access denied by policy 4711", "not the registry", "to allow https://" + mirror}},
+		{"a 403 page for repository metadata", inside(blocks(isMetadata, http.StatusForbidden)), 1,
+			[]string{"repomd.xml: a proxy or login page answered through the proxy http://127.0.0.1:", "Access denied by policy 4711", "to allow https://" + mirror}},
+		{"a block page in place of a key", inside(blocks(isKey, http.StatusOK)), 1, []string{"RPM-GPG-KEY", "Access denied by policy 4711"}},
+		{"a block page in place of repository metadata", inside(blocks(isMetadata, http.StatusOK)), 1, []string{"repomd.xml", "Access denied by policy 4711"}},
 		{"an HTTPS_PROXY that is no URL", func(_ context.Context, s *stage) (scenario.Result, error) {
 			r, err := s.command("env", "HTTPS_PROXY=http://user:pass%word@proxy.bank.example:3128", s.Program, "bundle", "-f", s.Work+"/airgap.yaml", "-o", s.dir+"/out")
 			if strings.Contains(r.Stdout+r.Stderr, "pass%word") {
