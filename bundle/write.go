@@ -106,6 +106,19 @@ func write(ctx context.Context, p *Plan, dir string, o Options, progress ui.Prog
 	return report, work.finish(draft, stick, o.Signer)
 }
 
+// PartCount is the number of parts of this size that Write makes.
+func (p *Plan) PartCount(partSize int64) (int, error) {
+	files, _, err := p.contents()
+	if err != nil {
+		return 0, err
+	}
+	l, err := layOut(files, partSize)
+	if err != nil {
+		return 0, err
+	}
+	return len(l.parts()), nil
+}
+
 // draft is the index with the fields that are known before anything is fetched.
 func (p *Plan) draft(l *layout) *Index {
 	return &Index{

@@ -196,7 +196,11 @@ func (d decided) write(ctx context.Context, o Options) (*Result, error) {
 	if err = d.keys.Pending(err); err != nil {
 		return nil, err
 	}
-	for _, warning := range gateWarnings(d.cluster.Media.Gate, d.partSize, stick) {
+	count, err := d.plan.PartCount(d.partSize)
+	if err != nil {
+		return nil, err
+	}
+	for _, warning := range gateWarnings(d.cluster.Media.Gate, parts{d.partSize, count}, stick) {
 		o.Progress.Say("%s", warning)
 	}
 	dir := filepath.Join(o.Out, d.plan.Name)

@@ -27,12 +27,18 @@ func partSizeFor(asked string, gate *media.Gate) (int64, error) {
 	return max(bundle.MinPartSize, min(size, gate.MaxBytes()/bundle.ChunkSize*bundle.ChunkSize)), nil
 }
 
+// parts are the parts of a bundle: several are cut from one tar.
+type parts struct {
+	size  int64 // of the largest one
+	count int
+}
+
 // gateWarnings says why the bundle would not pass the gate as it is, and what does.
-func gateWarnings(gate *media.Gate, partSize int64, stick []bundle.StickFile) []string {
+func gateWarnings(gate *media.Gate, cut parts, stick []bundle.StickFile) []string {
 	if gate == nil {
 		return nil
 	}
-	largest, name := partSize, "a part"
+	largest, name := cut.size, "a part"
 	for _, f := range stick {
 		if f.Size() > largest {
 			largest, name = f.Size(), f.Name
@@ -55,13 +61,33 @@ func gateWarnings(gate *media.Gate, partSize int64, stick []bundle.StickFile) []
 	if gate.Makes(media.Text) {
 		say("the gate converts text files: documentation may differ then, but not SHA256SUMS and the keys: use airgap pack, or ask for an exception for the directory")
 	}
-	if len(all) == 0 {
-		return nil
+	pack := len(all) > 0
+	if closed := notOpened(pack, cut.count); gate.OpensArchives && closed != "" {
+		say("the gate must look into every file, and cannot look into %s: agree with its owner that it scans the whole bundle%s (cat bundle.tar.* | tar x)", closed, before(pack))
 	}
-	if gate.OpensArchives {
-		say("the gate must look into every file, and cannot look into a piece of airgap pack: agree with its owner that it scans the bundle's parts before airgap pack (cat bundle.tar.* | tar x)")
+	if pack {
+		all = append(all, "media.gate: "+packAdvice(gate))
 	}
-	return append(all, "media.gate: after this command: "+packCommand(gate))
+	return all
+}
+
+// notOpened are the files that a scanner cannot open alone; "" for none.
+func notOpened(pack bool, count int) string {
+	var closed []string
+	if count > 1 {
+		closed = append(closed, fmt.Sprintf("one of the %d parts alone, because they are cut from one tar", count))
+	}
+	if pack {
+		closed = append(closed, "a piece of airgap pack")
+	}
+	return strings.Join(closed, ", or into ")
+}
+
+func before(pack bool) string {
+	if pack {
+		return " before airgap pack"
+	}
+	return ""
 }
 
 // notAccepted are the files whose extensions the gate does not accept; one part stands for all.
@@ -77,18 +103,27 @@ func notAccepted(gate *media.Gate, stick []bundle.StickFile) (names []string) {
 	return slices.DeleteFunc(slices.Compact(all), func(name string) bool { return slices.Contains(gate.Extensions, strings.ToLower(path.Ext(name))) })
 }
 
-// packCommand is the command for pieces that the gate accepts.
-func packCommand(gate *media.Gate) string {
-	ext := ".zip"
-	for _, e := range gate.Extensions {
-		if pieces.CheckExtension(e) == nil {
-			ext = e
-			break
-		}
+// packAdvice is the command for pieces that the gate accepts.
+func packAdvice(gate *media.Gate) string {
+	ext := extensionFor(gate)
+	if ext == "" {
+		return fmt.Sprintf("airgap pack can write none of %s, because a gate expects their formats: ask the owner of the gate to accept .zip, and add it to media.gate.extensions", ui.And(gate.Extensions))
 	}
 	size := "1900MiB"
 	if gate.MaxBytes() > 0 {
 		size = fmt.Sprintf("%dMiB", min(gate.MaxBytes(), pieces.MaxSize)>>20)
 	}
-	return fmt.Sprintf("airgap pack --size %s --ext %s DIR OUT", size, ext)
+	return fmt.Sprintf("after this command: airgap pack --size %s --ext %s DIR OUT", size, ext)
+}
+
+// extensionFor is an extension of pieces that the gate accepts; "" for none.
+func extensionFor(gate *media.Gate) string {
+	if len(gate.Extensions) == 0 {
+		return ".zip"
+	}
+	usable := slices.IndexFunc(gate.Extensions, func(e string) bool { return pieces.CheckExtension(e) == nil })
+	if usable < 0 {
+		return ""
+	}
+	return gate.Extensions[usable]
 }

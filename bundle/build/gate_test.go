@@ -37,15 +37,23 @@ func TestGateWarnings(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		gate *media.Gate
-		part int64
+		part parts
 		want []string // in this order, all of them
 	}{
-		{"no gate", nil, 4095 << 20, nil},
-		{"a gate without limits", &media.Gate{}, 4095 << 20, nil},
-		{"parts that fit", &media.Gate{MaxFileSize: "1900MiB", OpensArchives: true}, 1900 << 20, nil},
-		{"large parts", &media.Gate{MaxFileSize: "50MiB"}, 64 << 20, []string{"at most 50MiB, and a part has up to 67.1 MB", "airgap pack --size 50MiB --ext .zip DIR OUT"}},
-		{"extensions", &media.Gate{Extensions: []string{".pdf", ".dat", ".txt"}}, 64 << 20, []string{"SHA256SUMS, SHA256SUMS.sig, airgap, airgap.pub, bundle.json and bundle.tar.000", "--ext .dat"}},
-		{"changes", &media.Gate{Changes: []string{"names", "programs", "text"}, OpensArchives: true}, 64 << 20, []string{"renames", "removes programs", "converts text", "look into", "airgap pack"}},
+		{"no gate", nil, parts{4095 << 20, 3}, nil},
+		{"a gate without limits", &media.Gate{}, parts{4095 << 20, 3}, nil},
+		{"a part that fits", &media.Gate{MaxFileSize: "1900MiB", OpensArchives: true}, parts{1900 << 20, 1}, nil},
+		{"parts that fit", &media.Gate{MaxFileSize: "1900MiB"}, parts{1900 << 20, 3}, nil},
+		{"parts that fit and cannot be opened", &media.Gate{MaxFileSize: "1900MiB", OpensArchives: true}, parts{1900 << 20, 3},
+			[]string{"cannot look into one of the 3 parts alone, because they are cut from one tar: agree with its owner that it scans the whole bundle (cat bundle.tar.* | tar x)"}},
+		{"large parts", &media.Gate{MaxFileSize: "50MiB"}, parts{64 << 20, 1}, []string{"at most 50MiB, and a part has up to 67.1 MB", "airgap pack --size 50MiB --ext .zip DIR OUT"}},
+		{"extensions", &media.Gate{Extensions: []string{".pdf", ".dat", ".txt"}}, parts{64 << 20, 1}, []string{"SHA256SUMS, SHA256SUMS.sig, airgap, airgap.pub, bundle.json and bundle.tar.000", "--ext .dat"}},
+		{"extensions that airgap pack cannot write", &media.Gate{Extensions: []string{".pdf", ".txt"}}, parts{64 << 20, 1},
+			[]string{"accepts only .pdf and .txt", "airgap pack can write none of .pdf and .txt, because a gate expects their formats: ask the owner of the gate to accept .zip"}},
+		{"changes", &media.Gate{Changes: []string{"names", "programs", "text"}, OpensArchives: true}, parts{64 << 20, 1},
+			[]string{"renames", "removes programs", "converts text", "cannot look into a piece of airgap pack: agree with its owner that it scans the whole bundle before airgap pack", "airgap pack --size"}},
+		{"changes, several parts", &media.Gate{Changes: []string{"names"}, OpensArchives: true}, parts{64 << 20, 2},
+			[]string{"renames", "one of the 2 parts alone, because they are cut from one tar, or into a piece of airgap pack: agree", "airgap pack --size"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got := gateWarnings(test.gate, test.part, stick)

@@ -20,7 +20,7 @@ type Gate struct {
 	MaxFileSize   string   `yaml:"maxFileSize" json:"maxFileSize,omitempty" jsonschema:"description=Largest file that the gate accepts or scans\\, for example 2000MiB. Without --part-size the parts are at most as large"`
 	Extensions    []string `yaml:"extensions" json:"extensions,omitempty" jsonschema:"description=Extensions of the files that the gate accepts\\, for example .zip. Without this field it accepts all files"`
 	Changes       []string `yaml:"changes" json:"changes,omitempty" jsonschema:"enum=names,enum=text,enum=programs,description=Changes that the gate makes: names (it renames files)\\, text (it converts line ends)\\, programs (it removes programs and packages)"`
-	OpensArchives bool     `yaml:"opensArchives" json:"opensArchives,omitempty" jsonschema:"description=Whether the gate must be able to look into every file. It cannot look into the pieces of airgap pack"`
+	OpensArchives bool     `yaml:"opensArchives" json:"opensArchives,omitempty" jsonschema:"description=Whether the gate must be able to look into every file. It cannot look into one of several parts alone\\, or into a piece of airgap pack"`
 }
 
 // Changes of a gate.
