@@ -129,9 +129,9 @@ func (m *Medium) format() string {
 	}
 	switch {
 	case m.Type == "xfs":
-		return fmt.Sprintf("mkfs.xfs -f -m bigtime=0,inobtcount=0 -i nrext64=0 %s (or mkfs.vfat -F 32 %s)", device, device)
+		return fmt.Sprintf("mkfs.xfs -f %s%s (or mkfs.vfat -F 32 %s)", m.withoutXFS(), device, device)
 	case strings.HasPrefix(m.Type, "ext"):
-		return fmt.Sprintf("mkfs.ext4 -O ^orphan_file,^casefold %s (or mkfs.vfat -F 32 %s)", device, device)
+		return fmt.Sprintf("mkfs.ext4 %s%s (or mkfs.vfat -F 32 %s)", m.withoutExt4(), device, device)
 	}
 	return "mkfs.vfat -F 32 " + device
 }

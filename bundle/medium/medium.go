@@ -25,6 +25,7 @@ type Medium struct {
 	// Unread is why the features are unknown: only root can read the device.
 	Unread  error
 	Crypt   *Crypt // of an encrypted medium
+	Mkfs    [2]int // of XFS: the version of mkfs.xfs here; zero if it is unknown
 	Device  string // with the file system: "/dev/sdb1"
 	Carried bool   // a disk that can be unplugged, or an image
 	Root    bool   // on the disk of this host's root directory
@@ -86,6 +87,9 @@ func read(ctx context.Context, h host.Host, dir string) (*Medium, error) {
 		m.Features, m.Unread = xfsInfo(ctx, h, on.Point)
 	default:
 		m.Unread = err
+	}
+	if m.Type == "xfs" {
+		m.Mkfs = mkfsXFS(ctx, h)
 	}
 	m.Crypt = cryptOf(fsys, devices)
 	return m, nil
