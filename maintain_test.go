@@ -316,7 +316,7 @@ func TestSkippedTestsAreTold(t *testing.T) {
 		test, _, _ := strings.Cut(line, "/real")
 		told[test] = true
 	}
-	skipped := testsOfMetadata(t)
+	skipped := testsThatCall(t, `Getenv\("AIRGAP_REPODATA"\)`)
 	for test := range skipped {
 		if !told[test] {
 			t.Errorf(".ci/run, real_metadata: %s is skipped without AIRGAP_REPODATA: name it", test)
@@ -329,8 +329,30 @@ func TestSkippedTestsAreTold(t *testing.T) {
 	}
 }
 
-// testsOfMetadata are those that call a function that skips them, as DIRECTORY: NAME.
-func testsOfMetadata(t *testing.T) map[string]bool {
+// TestLabForcesFUSE: make lab-test runs each test that is skipped where FUSE cannot be mounted.
+func TestLabForcesFUSE(t *testing.T) {
+	out, err := exec.Command("make", "-n", "lab-test").CombinedOutput()
+	if err != nil {
+		t.Fatalf("make -n lab-test: %v\n%s", err, out)
+	}
+	forced := regexp.MustCompile(`AIRGAP_REQUIRE_FUSE=1 .* -run '([^']+)' (\S+)`).FindSubmatch(out)
+	if forced == nil {
+		t.Fatalf("make lab-test forces no test:\n%s", out)
+	}
+	runs := regexp.MustCompile(string(forced[1]))
+	skipped := testsThatCall(t, `Getenv\("AIRGAP_REQUIRE_FUSE"\)`)
+	for test := range skipped {
+		if dir, name, _ := strings.Cut(test, ": "); "./"+dir != string(forced[2]) || !runs.MatchString(name) {
+			t.Errorf("make lab-test does not run %s with AIRGAP_REQUIRE_FUSE=1", test)
+		}
+	}
+	if len(skipped) < 2 {
+		t.Errorf("got %d tests, want at least 2: %v", len(skipped), skipped)
+	}
+}
+
+// testsThatCall are those that call a function with this code, as DIRECTORY: NAME.
+func testsThatCall(t *testing.T, skip string) map[string]bool {
 	t.Helper()
 	bodies := map[string]string{} // by directory and function
 	err := filepath.WalkDir(".", func(file string, _ fs.DirEntry, err error) error {
@@ -348,7 +370,7 @@ func testsOfMetadata(t *testing.T) map[string]bool {
 		t.Fatal(err)
 	}
 	skipped := map[string]bool{}
-	for helpers := []string{`Getenv\("AIRGAP_REPODATA"\)`}; len(helpers) > 0; helpers = helpers[1:] {
+	for helpers := []string{skip}; len(helpers) > 0; helpers = helpers[1:] {
 		calls := regexp.MustCompile(helpers[0])
 		for key, body := range bodies {
 			_, name, _ := strings.Cut(key, ": ")

@@ -35,9 +35,7 @@ func TestMountedImages(t *testing.T) {
 		{"mkfs.ext4", "-q", "-F"}, {"mkfs.vfat", "-F", "32"}, {"mkfs.exfat"}, {"mkfs.xfs", "-q"}, {"mkfs.btrfs", "-q"}, {"mkudffs", "--utf8", "--media-type=hd"},
 	} {
 		t.Run(mkfs[0], func(t *testing.T) {
-			if _, err := exec.LookPath(mkfs[0]); err != nil {
-				t.Skip(err)
-			}
+			bundletest.Need(t, mkfs[0])
 			image, at := filepath.Join(t.TempDir(), "image"), filepath.Join(t.TempDir(), "my stick")
 			require.NoError(t, os.WriteFile(image, nil, 0o600))
 			require.NoError(t, os.Truncate(image, 320<<20))

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/internal/host"
 )
 
@@ -131,9 +132,7 @@ func TestImages(t *testing.T) {
 		{[]string{"mkfs.exfat"}, nil},
 		{[]string{"mkfs.vfat", "-F", "32"}, nil},
 	} {
-		if _, err := exec.LookPath(test.mkfs[0]); err != nil {
-			continue
-		}
+		bundletest.Need(t, test.mkfs[0])
 		image := filepath.Join(t.TempDir(), "image")
 		require.NoError(t, os.WriteFile(image, nil, 0o600))
 		require.NoError(t, os.Truncate(image, 320<<20))

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/bundle/bundletest"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -168,12 +169,10 @@ func checkFormat(t *testing.T, path, ext string) {
 	}
 }
 
-// checkWith lets a common tool read a file, if this machine has the tool.
+// checkWith lets a common tool read a file.
 func checkWith(t *testing.T, tool string, args ...string) {
 	t.Helper()
-	if _, err := exec.LookPath(tool); err != nil {
-		return
-	}
+	bundletest.Need(t, tool)
 	out, err := exec.Command(tool, args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 }
