@@ -50,7 +50,7 @@ func valueOf(name, os string, surveyed []*facts.Facts) (string, error) {
 	for _, f := range surveyed {
 		value, known := variableOn(f, name, os)
 		if !known {
-			return "", fmt.Errorf("%s does not have this variable in /etc/dnf/vars, or its survey is of an older airgap", f.Host)
+			return "", fmt.Errorf("%s: %s", f.Host, whyUnknown(f, name))
 		}
 		hosts[value] = append(hosts[value], f.Host)
 	}
@@ -63,6 +63,17 @@ func valueOf(name, os string, surveyed []*facts.Facts) (string, error) {
 		all = append(all, fmt.Sprintf("%q on %s", value, strings.Join(hosts[value], ", ")))
 	}
 	return "", fmt.Errorf("the servers have different values: %s", strings.Join(all, "; "))
+}
+
+// whyUnknown is the reason why a survey does not have a variable.
+func whyUnknown(f *facts.Facts, name string) string {
+	switch reason := f.WhyVariable(name); {
+	case reason != "":
+		return reason
+	case len(f.NotSurveyed(facts.DNFVariablesFact)) > 0:
+		return "its survey is of an older airgap, which does not read /etc/dnf/vars"
+	}
+	return "/etc/dnf/vars does not have this variable"
 }
 
 // assumedVariable returns the variables that are the same on all servers of an operating system.

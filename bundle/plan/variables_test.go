@@ -17,6 +17,9 @@ func TestVariables(t *testing.T) {
 	}
 	one := &facts.Facts{Host: "cp1", Packages: release("9"), DNFVariables: map[string]string{"contentdir": "pub/rocky", "rltype": ""}}
 	pinned := &facts.Facts{Host: "w1", Packages: release("9"), DNFVariables: map[string]string{"releasever": "9.4", "contentdir": "pub/rocky"}}
+	redacted := &facts.Facts{Host: "w3", DNFVariables: one.DNFVariables, Unknown: []facts.Unknown{facts.UnknownVariable("mirror", "left out by airgap survey --redact")}}
+	unread := &facts.Facts{Host: "w4", Unknown: []facts.Unknown{{Fact: facts.DNFVariablesFact, Reason: "open /etc/dnf/vars/stream: permission denied"}}}
+	old := &facts.Facts{Host: "w5", Surveyed: []string{"os", "packages"}}
 	hostile := &facts.Facts{Host: "w2", DNFVariables: map[string]string{"contentdir": "x@evil.example/"}}
 	const base, list = "https://m.example/$contentdir/$releasever/BaseOS/${basearch}/os/", "https://m.example/mirrorlist?arch=$basearch&repo=BaseOS-$releasever$rltype"
 	for _, c := range []struct {
@@ -33,7 +36,11 @@ func TestVariables(t *testing.T) {
 		{"without surveys", rpm.Repository{BaseURL: "https://m.example/$releasever/$basearch"}, nil, "https://m.example/9/x86_64", ""},
 		{"unknown without surveys", rpm.Repository{BaseURL: base}, nil, "", "read repository r: $contentdir: only the servers know its value"},
 		{"different values", rpm.Repository{BaseURL: "https://m.example/$releasever"}, []*facts.Facts{one, pinned}, "", `the servers have different values: "9" on cp1; "9.4" on w1`},
-		{"unknown on a server", rpm.Repository{BaseURL: "https://m.example/$stream"}, []*facts.Facts{one}, "", "cp1 does not have this variable"},
+		{"unknown on a server", rpm.Repository{BaseURL: "https://m.example/$stream"}, []*facts.Facts{one}, "", "$stream: cp1: /etc/dnf/vars does not have this variable"},
+		{"left out by --redact", rpm.Repository{BaseURL: "https://m.example/$mirror"}, []*facts.Facts{redacted}, "", "$mirror: w3: left out by airgap survey --redact"},
+		{"another one left out by --redact", rpm.Repository{BaseURL: "https://m.example/$stream"}, []*facts.Facts{redacted}, "", "$stream: w3: /etc/dnf/vars does not have this variable"},
+		{"unreadable on a server", rpm.Repository{BaseURL: "https://m.example/$stream"}, []*facts.Facts{unread}, "", "w4: open /etc/dnf/vars/stream: permission denied"},
+		{"an older survey", rpm.Repository{BaseURL: "https://m.example/$stream"}, []*facts.Facts{old}, "", "w5: its survey is of an older airgap, which does not read /etc/dnf/vars"},
 		{"a value that leads elsewhere", rpm.Repository{BaseURL: base}, []*facts.Facts{hostile}, "", `repository r: $contentdir has no usable value: "x@evil.example/"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -29,7 +29,8 @@ func needs() []need {
 		{[]string{"runfile", "brought"}, "the packages of an earlier bundle or of NVIDIA's installer", false},
 		{[]string{"units"}, "the warning about fapolicyd", false},
 		{[]string{"cryptoPolicy", "security"}, "the signatures of packages that rpm accepts", false},
-		{[]string{"filesystems", "usb"}, "the warning about the USB drive", false},
+		{[]string{facts.DNFVariablesFact}, "the addresses of package repositories", false},
+		{[]string{"filesystems", "usb", "media"}, "the warnings about the USB drive", false},
 		{[]string{"identity", "links"}, "the warning about cloned servers", false},
 	}
 }
@@ -81,21 +82,21 @@ func Check(ctx context.Context, files []string) (Checks, error) {
 func check(file string, f *facts.Facts) Checked {
 	c := Checked{File: file, Host: f.Host, Enough: true}
 	c.Redacted = slices.ContainsFunc(f.Unknown, func(u facts.Unknown) bool { return u.Reason == Redacted })
-	missing := map[string]string{}
+	missing := map[string][]string{} // the reasons by fact
 	for _, name := range f.NotSurveyed(facts.Names()...) {
-		missing[name] = "its survey is from an older airgap"
+		missing[name] = []string{"its survey is from an older airgap"}
 	}
 	for _, u := range f.Unknown {
-		missing[u.Fact] = u.Reason
+		missing[u.Fact] = append(missing[u.Fact], u.Reason)
 	}
-	if len(f.Packages) == 0 && missing["packages"] == "" {
-		missing["packages"] = "the file has no packages"
+	if len(f.Packages) == 0 && missing["packages"] == nil {
+		missing["packages"] = []string{"the file has no packages"}
 	}
 	for _, n := range needs() {
 		m := Missing{For: n.purpose, Required: n.required}
 		for _, name := range n.facts {
-			if reason, is := missing[name]; is {
-				m.Facts, m.Reasons = append(m.Facts, name), append(m.Reasons, reason)
+			if reasons, is := missing[name]; is {
+				m.Facts, m.Reasons = append(m.Facts, name), append(m.Reasons, reasons...)
 				delete(missing, name)
 			}
 		}

@@ -3,6 +3,7 @@ package survey
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -59,6 +60,7 @@ func Redact(f *facts.Facts, as string) (*facts.Facts, error) {
 		}
 		safe.NVML = &report
 	}
+	safe.Unknown = append(slices.Clone(f.Unknown), hiddenVariables(f.DNFVariables, safe.DNFVariables)...)
 	clean, err := scrub(&safe, identifying(f))
 	if err != nil {
 		return nil, fmt.Errorf("redact facts of %s: %w", f.Host, err)
@@ -96,6 +98,16 @@ func safeVariables(of map[string]string) map[string]string {
 		}
 	}
 	return safe
+}
+
+// hiddenVariables are the variables that are not in safe: an address with one of them cannot be resolved.
+func hiddenVariables(of, safe map[string]string) (all []facts.Unknown) {
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if _, is := safe[name]; !is {
+			all = append(all, facts.UnknownVariable(name, Redacted))
+		}
+	}
+	return all
 }
 
 // identifying are names of the host, of other hosts, of its domains and of users.

@@ -137,11 +137,39 @@ func TestTakeRedacted(t *testing.T) {
 	assert.Equal(t, []Missing{{Facts: []string{"packages"}, For: "the selection of packages", Reasons: []string{"the file has no packages"}, Required: true}}, all[0].Missing)
 }
 
-// TestRedactVariables: a variable of dnf that the site has defined can name its mirror.
+// TestRedactVariables: a variable of dnf that the site has defined can name its mirror. Its name stays, with the reason
+// why it has no value.
 func TestRedactVariables(t *testing.T) {
 	f := recorded(t, "rocky9")
-	f.DNFVariables = map[string]string{"stream": "9-stream", "mirror": "yum.bank.example"}
+	f.DNFVariables = map[string]string{"stream": "9-stream", "mirror": "yum.bank.example", "branch": "gangnam"}
 	r, err := Redact(f, "w1")
 	require.NoError(t, err)
 	assert.Equal(t, map[string]string{"stream": "9-stream"}, r.DNFVariables)
+	assert.Equal(t, []string{"$branch: " + Redacted, "$mirror: " + Redacted}, r.Why(facts.DNFVariablesFact))
+	text := new(bytes.Buffer)
+	require.NoError(t, r.Write(text))
+	assert.NotContains(t, text.String(), "yum.bank.example")
+	assert.NotContains(t, text.String(), "gangnam")
+
+	file := filepath.Join(t.TempDir(), "w1.facts.yaml")
+	require.NoError(t, os.WriteFile(file, text.Bytes(), 0o644))
+	all, err := Check(t.Context(), []string{file})
+	require.NoError(t, err)
+	assert.Contains(t, all[0].Missing, Missing{
+		Facts: []string{facts.DNFVariablesFact}, For: "the addresses of package repositories", Reasons: []string{"$branch: " + Redacted, "$mirror: " + Redacted},
+	})
+}
+
+// TestCheckUsed: facts that the connected host uses do not count as those that preflight reads on the server.
+func TestCheckUsed(t *testing.T) {
+	f := recorded(t, "rocky9")
+	f.Unknown, f.Surveyed = nil, facts.Names()
+	before := check("w1.facts.yaml", f)
+	for _, name := range []string{"media", facts.DNFVariablesFact, "usb", "filesystems"} {
+		f.Unknown = []facts.Unknown{{Fact: name, Reason: "time-out"}}
+		got := check("w1.facts.yaml", f)
+		assert.Equal(t, before.Later, got.Later, name)
+		require.Len(t, got.Missing, len(before.Missing)+1, name)
+		assert.Equal(t, []string{name}, got.Missing[0].Facts)
+	}
 }

@@ -38,3 +38,25 @@ func readDNFVariables(_ context.Context, r reader, f *Facts) error {
 	}
 	return nil
 }
+
+// DNFVariablesFact is the name of the fact in Facts.Unknown.
+const DNFVariablesFact = "dnfVariables"
+
+// UnknownVariable is a variable of the server that the file does not have.
+func UnknownVariable(name, reason string) Unknown {
+	return Unknown{Fact: DNFVariablesFact, Reason: "$" + name + ": " + reason}
+}
+
+// WhyVariable is the reason why a variable is unknown; "" if the file has all variables of the server.
+func (f *Facts) WhyVariable(name string) string {
+	for _, reason := range f.Why(DNFVariablesFact) {
+		of, why, one := strings.Cut(reason, ": ")
+		switch {
+		case one && of == "$"+name:
+			return why
+		case !strings.HasPrefix(reason, "$"):
+			return reason // about all variables
+		}
+	}
+	return ""
+}

@@ -46,7 +46,7 @@ func probes() []probe {
 		{"dhcp", readDHCP}, {"usb", readUSB}, {"media", readMedia}, {"fileScans", readFileScans},
 		{"packetRules", readRulesNow}, {"savedRules", readRulesSaved}, {"agents", readAgents},
 		{"runtimes", readRuntimes}, {"leftovers", readLeftovers}, {"certificates", readCertificates},
-		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readInstalledByAirgap}, {"streams", readStreams}, {"dnfVariables", readDNFVariables},
+		{"pci", readPCI}, {"runfile", readRunfile}, {"tools", readTools}, {"frozen", readFrozen}, {"packages", readPackages}, {"brought", readInstalledByAirgap}, {"streams", readStreams}, {DNFVariablesFact, readDNFVariables},
 	}
 }
 
