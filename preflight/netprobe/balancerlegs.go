@@ -101,6 +101,10 @@ const (
 const EndsApart Seconds = 2
 
 // idleLeg returns the side that ended an idle connection, "" if both ended at the same time.
+//
+// HAProxy closes one direction when a leg was idle for too long: it tells the end of that leg's data to the
+// opposite end, and still passes data to the leg. So the end that sees the close first can send to the other
+// one, and the idle leg is the other one's.
 func (m balancing) idleLeg(client int, idle *Idle) string {
 	b := m.Behind[idle.To]
 	if b == nil {
@@ -112,6 +116,10 @@ func (m balancing) idleLeg(client int, idle *Idle) string {
 	}
 	server := b.Idle[i]
 	switch {
+	case idle.Ended && idle.Last:
+		return clientSide
+	case idle.Ended && server.Asked:
+		return serverSide
 	case idle.Ended && server.For-idle.For < EndsApart && idle.For-server.For < EndsApart:
 		return "" // the end of the measurement can be the end of the server's record
 	case idle.Ended && (!server.Ended || server.For > idle.For):

@@ -139,6 +139,8 @@ type Idle struct {
 	// Unacked is true if the next end of the connection did not acknowledge the request after the
 	// idle time.
 	Unacked bool `json:"unacked,omitempty"`
+	// Last is true if the host behind the load balancer saw the end first, and its last message arrived.
+	Last bool `json:"last,omitempty"`
 }
 
 // IdleServer is an idle connection for the host behind the load balancer.

@@ -46,6 +46,14 @@ func TestIdle(t *testing.T) {
 			back.Close()
 			_, _ = io.Copy(io.Discard, conn)
 		}, "the load balancer silently drops connections of these hosts within 2 s without traffic, first on the side of the control-plane hosts: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		"closes one direction at the client's limit": {func(conn, back net.Conn) {
+			copyUntilIdle(conn, back)
+			closeOneDirection(conn, back)
+		}, "the load balancer closes connections of these hosts after 1 s without traffic, first on the side of the clients: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
+		"closes one direction at the server's limit": {func(conn, back net.Conn) {
+			copyUntilIdle(conn, back)
+			closeOneDirection(back, conn)
+		}, "the load balancer closes connections of these hosts after 1 s without traffic, first on the side of the control-plane hosts: h0 (10.99.0.1), h1 (10.99.0.2), h2 (10.99.0.3)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			at := n.relay(t, 3, all, test.carry)
@@ -96,6 +104,15 @@ func copyUntilIdle(a, b net.Conn) {
 	both.Go(func() { one(b, a) })
 	both.Wait()
 	_ = errors.Join(a.SetReadDeadline(time.Time{}), b.SetReadDeadline(time.Time{}))
+}
+
+// closeOneDirection does what HAProxy does when a leg was idle for too long: the other end gets a FIN, and
+// its data still passes to the idle leg.
+func closeOneDirection(idle, other net.Conn) {
+	if half, is := other.(interface{ CloseWrite() error }); is {
+		_ = half.CloseWrite()
+	}
+	_, _ = io.Copy(idle, other)
 }
 
 // TestBalancer tests a correct load balancer, and load balancers without one of the hosts, without

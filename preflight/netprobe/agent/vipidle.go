@@ -28,14 +28,20 @@ func (t *vipTest) idle(ctx context.Context) *netprobe.Idle {
 	began := time.Now()
 	_ = conn.SetDeadline(began.Add(t.plan.Idle.Duration()))
 	buf := make([]byte, messageSize)
-	_, err := conn.Read(buf)
-	result := &netprobe.Idle{For: elapsed(began), Result: netprobe.Answered, To: g.from}
+	count, err := conn.Read(buf)
+	result := &netprobe.Idle{For: elapsed(began), Result: netprobe.Answered, To: g.from, Last: count > 0}
 	switch {
 	case ctx.Err() != nil:
 		return nil
 	case !errors.Is(err, os.ErrDeadlineExceeded):
+		if err == nil { // the message came first, and the end after it
+			err = io.EOF
+		}
 		t.failsAtBalancer(netprobe.BalancedIdle, "", conn, time.Time{})
 		result.Result, result.Ended = failed(err), true
+		if !result.Last { // a load balancer that closed one direction passes this on
+			_, _ = conn.Write(message{kind: netprobe.TCP, from: t.plan.Self, clock: time.Now()}.encode(t.plan.Token))
+		}
 		pause(ctx, netprobe.EndsApart.Duration()) // for the other end to see it
 		return result
 	}
@@ -49,7 +55,8 @@ func (t *vipTest) idle(ctx context.Context) *netprobe.Idle {
 	return result
 }
 
-// serveIdle waits for the request after the idle time.
+// serveIdle waits for the request after the idle time. If the connection ends before, it sends a last
+// message, which a load balancer passes on if it closed only the direction to this host.
 func (c conversation) serveIdle(ctx context.Context, secure *tls.Conn, from int, said []byte) {
 	began := time.Now()
 	_, err := io.ReadFull(secure, make([]byte, messageSize))
@@ -59,7 +66,7 @@ func (c conversation) serveIdle(ctx context.Context, secure *tls.Conn, from int,
 			b.Idle = append(b.Idle, s)
 		}
 	})
-	if err == nil {
+	if err == nil || s.Ended {
 		_, _ = secure.Write(said)
 	}
 }
