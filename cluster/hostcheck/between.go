@@ -14,11 +14,11 @@ import (
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/config"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
-	"airgap.dev/airgap/preflight/netprobe/agent"
 )
 
 // ProbePlan returns the plan of the measurement between the hosts of airgap.yaml: their future ports, and the
@@ -104,9 +104,13 @@ func Measured(ctx context.Context, plan netprobe.Plan, links map[int]netprobe.Li
 	return netprobe.Judge(reports)
 }
 
-// LocalAgent returns the link to the agent of this host, which runs in this process.
+// LocalAgent returns the link to the agent of this host. It is a process of its own, because an agent gives up
+// the privileges of root, and this process needs them: it saves the result, and installs.
 func LocalAgent(ctx context.Context) netprobe.Link {
-	return netprobe.Piped(func(in io.Reader, out io.Writer) error { return agent.Serve(ctx, in, out) })
+	return netprobe.Piped(func(in io.Reader, out io.Writer) error {
+		_, err := host.Local{}.Run(ctx, host.Cmd{Name: "/proc/self/exe", Args: []string{"netprobe", "agent"}, Stdin: in, Stdout: out})
+		return err
+	})
 }
 
 // JudgeBetween returns the report of the checks between hosts.

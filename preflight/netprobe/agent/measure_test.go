@@ -160,9 +160,8 @@ func TestSoftwareChecksums(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &overlay{ns: at}
 	var features map[string]bool
-	err = o.within(func() error {
+	err = enter(at, func() error {
 		if err := checksumsInSoftware("c0"); err != nil {
 			return err
 		}
@@ -234,7 +233,7 @@ func TestPrograms(t *testing.T) {
 		t.Fatal(err)
 	}
 	var other net.Listener
-	if err := (&overlay{ns: at}).within(func() (err error) { other, err = net.Listen("tcp4", ":10250"); return err }); err != nil {
+	if err := enter(at, func() (err error) { other, err = net.Listen("tcp4", ":10250"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	defer other.Close()
@@ -338,7 +337,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 	}
 	address := netip.AddrPortFrom(n.hosts[at].Address, 0).String()
 	var listener net.Listener
-	if err := (&overlay{ns: space}).within(func() (err error) { listener, err = net.Listen("tcp4", address); return err }); err != nil {
+	if err := enter(space, func() (err error) { listener, err = net.Listen("tcp4", address); return err }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { listener.Close() })
@@ -368,7 +367,7 @@ func (n *network) relay(t *testing.T, at int, targets func(from netip.Addr) []st
 					return
 				}
 				var back net.Conn
-				if (&overlay{ns: space}).within(func() (err error) { back, err = net.DialTimeout("tcp4", target, time.Second); return err }) != nil {
+				if enter(space, func() (err error) { back, err = net.DialTimeout("tcp4", target, time.Second); return err }) != nil {
 					return
 				}
 				defer back.Close()

@@ -56,7 +56,7 @@ func inside(t *testing.T, n *network, host int, do func() error) {
 	t.Helper()
 	space, err := netns.GetFromName(n.space(host))
 	if err == nil {
-		err = (&overlay{ns: space}).within(do)
+		err = enter(space, do)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ type overlay struct {
 	a    *agent
 	port int
 	soft bool // checksums by the CPU
-	ns   netns.NsHandle
+	space
 }
 
 const (
@@ -66,7 +66,11 @@ func (a *agent) listenVXLAN(ctx context.Context, underlay *net.Interface) {
 	for _, port := range a.plan.VXLAN {
 		for _, soft := range []bool{false, true} {
 			o := &overlay{a: a, port: port, soft: soft}
-			if err := o.up(underlay); err != nil {
+			err := o.up(underlay)
+			if err == nil {
+				err = o.open(ctx, a)
+			}
+			if err != nil {
 				a.report.listenFailed(netprobe.ListenError{Kind: netprobe.VXLANPing, Port: port, Layer: netprobe.AtSocket, Why: err.Error()})
 				break
 			}
@@ -153,21 +157,6 @@ func (o *overlay) configure(name string) error {
 		}
 	}
 	return nil
-}
-
-// within runs do in the namespace, on a separate thread. A socket stays in the namespace that
-// created it.
-func (o *overlay) within(do func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread()
-		err := netns.Set(o.ns)
-		if err == nil {
-			err = do()
-		}
-		done <- err
-	}()
-	return <-done
 }
 
 // serve echoes datagrams and answers a stream with digests. It listens when it returns, because

@@ -20,6 +20,7 @@ func firewalldRuns(t *testing.T, runs bool) {
 		script = "#!/bin/sh\nexit 0\n"
 	}
 	dir := t.TempDir()
+	require.NoError(t, os.Chmod(filepath.Dir(dir), 0o755)) // agents are not root
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "systemctl"), []byte(script), 0o755))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 }

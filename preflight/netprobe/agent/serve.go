@@ -20,7 +20,7 @@ var errInputEnded = errors.New("the connection to the host that started the meas
 // Serve runs an agent on an input and an output. It reads the plan, a line of JSON, and writes
 // Ready. It starts its tests at the next line, and then writes Measured. The last line has the failed
 // connections to this host. When the input ends, the agent writes its Report. If the input ends earlier, the agent exits, so that a broken connection leaves
-// no agent running.
+// no agent running. The process has no privileges of root from Ready on, so it must be the agent's own.
 func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	lines := bufio.NewReader(io.LimitReader(in, maxPlan))
 	text, err := lines.ReadBytes('\n')
@@ -58,7 +58,14 @@ func Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 			cancel(errInputEnded)
 		}
 	}()
-	result, err := Run(ctx, &plan, func() { report(netprobe.Line{State: netprobe.Ready}) }, begin, func(failed []netprobe.Failed) {
+	listens := func() {
+		if err := dropPrivileges(); err != nil {
+			cancel(err)
+			return
+		}
+		report(netprobe.Line{State: netprobe.Ready})
+	}
+	result, err := Run(ctx, &plan, listens, begin, func(failed []netprobe.Failed) {
 		close(done)
 		report(netprobe.Line{State: netprobe.Measured, Failed: failed})
 	}, end)
