@@ -13,7 +13,7 @@ import (
 // are long enough, if airgap.yaml sets them, or if the installation of this host has begun: the members of a cluster
 // get new times only from an upgrade.
 func SettleEtcd(s *site.Site, m *netprobe.Matrix) (*site.Site, error) {
-	longest, _ := longestTrip(m)
+	longest := longestTrip(m)
 	if longest*kubeadm.BeatsOfElection <= s.Config.Kubernetes.ElectionTimeout() {
 		return s, nil
 	}
@@ -32,7 +32,7 @@ func timesText(timed *site.Site) string {
 // withTimes adds to the result of the check etcd-latency which times the installation sets. If airgap.yaml or the
 // cluster has others, the remedy names the fields of airgap.yaml.
 func withTimes(r preflight.Result, s, timed *site.Site, m *netprobe.Matrix) preflight.Result {
-	longest, _ := longestTrip(m)
+	longest := longestTrip(m)
 	switch t := kubeadm.EtcdTimesFor(longest); {
 	case timed != s:
 		r.Found += "\n" + timesText(timed)

@@ -37,13 +37,17 @@ func TestSettleEtcd(t *testing.T) {
 	const ms = time.Millisecond
 	long := kubeadm.EtcdTimes{HeartbeatInterval: "150ms", ElectionTimeout: "1.5s"}
 	for name, test := range map[string]struct {
-		trip       time.Duration
+		trip, tail time.Duration // the 99th percentile of two measurements
 		set        kubeadm.EtcdTimes
 		want       kubeadm.EtcdTimes
 		status     preflight.Status
 		found, fix string
 	}{
-		"near":            {trip: 2 * ms, status: preflight.Pass, found: "at most 2.0 ms"},
+		"near": {trip: 2 * ms, status: preflight.Pass, found: "at most 2.0 ms (median) and 4.0 ms (99th percentile)"},
+		"near, and unsteady": {trip: ms, tail: 400 * ms, want: kubeadm.EtcdTimes{HeartbeatInterval: "410ms", ElectionTimeout: "4.1s"}, status: preflight.Warn,
+			found: "99th percentile 400.0 ms, in two measurements of 20 and 100 samples; median 1.0 ms"},
+		"near, unsteady, and set": {trip: ms, tail: 400 * ms, set: long, want: long, status: preflight.Fail, found: "single round trips between members of etcd are longer than a tenth of its election timeout (150.0 ms)",
+			fix: "set kubernetes.etcd.heartbeatInterval: 410ms and electionTimeout: 4.1s in airgap.yaml"},
 		"one country":     {trip: 30 * ms, status: preflight.Warn, found: "longer than 10.0 ms"},
 		"at the limit":    {trip: 100 * ms, status: preflight.Warn, found: "longer than 10.0 ms"},
 		"two continents":  {trip: 143 * ms, want: long, status: preflight.Warn, found: "airgap install sets etcd's heartbeat interval to 150ms and its election timeout to 1.5s"},
@@ -53,6 +57,10 @@ func TestSettleEtcd(t *testing.T) {
 		"too far": {trip: 6 * time.Second, status: preflight.Fail, found: "longer than a tenth", fix: "etcd has no times for this round trip"},
 	} {
 		s, m := twoSites(test.trip, test.set)
+		if test.tail > 0 {
+			m.Paths[0].Latency.Samples, m.Paths[0].Latency.P99 = 20, test.tail
+			m.Paths[0].Again = &netprobe.Latency{Samples: 100, Median: test.trip, P99: 2 * test.tail}
+		}
 		settled, err := Settle(s, m, ui.Discard())
 		require.NoError(t, err, name)
 		assert.Equal(t, test.want, settled.Config.Kubernetes.Etcd, name)

@@ -1,6 +1,7 @@
 package hostcheck
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -30,21 +31,37 @@ func pathNumbers(m *netprobe.Matrix) string {
 	return text
 }
 
-// longestTrip returns the longest typical round trip between control-plane hosts, and whether one was measured.
-func longestTrip(m *netprobe.Matrix) (longest time.Duration, measured bool) {
-	for _, p := range m.Paths {
-		if p.Latency != nil && m.Hosts[p.From].ControlPlane && m.Hosts[p.To].ControlPlane {
-			longest, measured = max(longest, p.Latency.Typical()), true
-		}
+// longestTrip returns the longest round trip between control-plane hosts that etcd's times must allow for.
+func longestTrip(m *netprobe.Matrix) (longest time.Duration) {
+	for _, p := range betweenMembers(m) {
+		longest = max(longest, p.Trip())
 	}
-	return longest, measured
+	return longest
 }
 
-// latencyNumbers returns the longest round trip between control-plane hosts as text.
+// betweenMembers returns the paths between control-plane hosts with measured round trips.
+func betweenMembers(m *netprobe.Matrix) (paths []netprobe.Path) {
+	for _, p := range m.Paths {
+		if p.Latency != nil && m.Hosts[p.From].ControlPlane && m.Hosts[p.To].ControlPlane {
+			paths = append(paths, p)
+		}
+	}
+	return paths
+}
+
+// latencyNumbers returns the longest median and the longest 99th percentile of round trips between control-plane
+// hosts as text. A 99th percentile that a second measurement does not confirm is chance.
 func latencyNumbers(m *netprobe.Matrix) string {
-	longest, measured := longestTrip(m)
-	if !measured {
+	paths := betweenMembers(m)
+	if len(paths) == 0 {
 		return "not measured: one control-plane host, or its agent does not answer"
 	}
-	return fmt.Sprintf("round trips of at most %.1f ms between control-plane hosts", float64(longest)/float64(time.Millisecond))
+	var median, tail time.Duration
+	for _, p := range paths {
+		median = max(median, p.Latency.Typical())
+		tail = max(tail, cmp.Or(p.Tail(), p.Latency.P99))
+	}
+	return fmt.Sprintf("round trips of at most %.1f ms (median) and %.1f ms (99th percentile) between control-plane hosts", milliseconds(median), milliseconds(tail))
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

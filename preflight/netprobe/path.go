@@ -15,6 +15,8 @@ type Path struct {
 	Trains  []Train  `json:"trains,omitempty"`
 	Bursts  []Train  `json:"bursts,omitempty"`
 	Latency *Latency `json:"latency,omitempty"`
+	// Again is a second measurement between control-plane hosts, if the first one has long round trips.
+	Again   *Latency `json:"again,omitempty"`
 	Streams []Stream `json:"streams,omitempty"`
 }
 

@@ -225,23 +225,24 @@ func (m pathFindings) latency(n Needs) []Finding {
 	by := map[Severity]*worst{Stops: {}, Warns: {}}
 	longest := time.Duration(0)
 	for _, p := range m.Paths {
-		if p.Latency == nil || !m.Hosts[p.From].ControlPlane || !m.Hosts[p.To].ControlPlane || p.Latency.Typical() <= tripWarns {
+		if !m.hasEtcd(p) || p.Latency.Typical() <= tripWarns {
 			continue
 		}
 		severity := Warns
 		if p.Latency.Typical() > stops {
 			severity = Stops
-			longest = max(longest, p.Latency.Typical())
+			longest = max(longest, p.Trip())
 		}
 		l := p.Latency
 		by[severity].add(p, float64(l.Typical()), m.in.Say("median %s, 99th percentile %s", milliseconds(l.Typical()), milliseconds(l.P99)))
 	}
-	heartbeat := (longest + 10*time.Millisecond).Round(10 * time.Millisecond).Milliseconds()
+	heartbeat := heartbeatFor(longest)
 	return slices.Concat(
 		by[Stops].finding(m.Matrix, Stops, AboutLatency, Session, m.in.Say("the round trip between members of etcd is longer than a tenth of its election timeout (%s): they elect leaders again and again", milliseconds(stops)),
 			m.in.Say("put the control-plane hosts into one site; or set kubernetes.etcd.heartbeatInterval: %dms and electionTimeout: %dms in airgap.yaml", heartbeat, tripsOfElection*heartbeat)),
 		by[Warns].finding(m.Matrix, Warns, AboutLatency, Session, m.in.Say("the round trip between members of etcd is longer than %s: each change in the cluster waits for it", milliseconds(tripWarns)),
-			m.in.Say("put the control-plane hosts into one site, or find the slow part of this path")))
+			m.in.Say("put the control-plane hosts into one site, or find the slow part of this path")),
+		m.tails(n))
 }
 
 func milliseconds(d time.Duration) string {

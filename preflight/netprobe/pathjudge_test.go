@@ -46,7 +46,7 @@ func TestPolicedSizes(t *testing.T) {
 	burst := Train{Size: 1280, Sent: 480, Arrived: 59, Offered: 18_500_000, Carried: 1_000_000}
 	m.Paths = []Path{{From: 0, To: 1, Bursts: []Train{burst, burst}}}
 	m.markPartial()
-	if v := m.Verdicts[0]; v.State != Partial || v.Size != 0 || m.path() != 0 {
+	if v := m.Verdicts[0]; v.State != Partial || v.Size != 0 || m.pathOn(0) != 0 {
 		t.Errorf("%+v", v)
 	}
 	if found := m.Findings(Needs{VXLAN: 8472, MTU: 1500}); len(found) != 1 || found[0].About != AboutPaths {
@@ -79,7 +79,8 @@ func TestPathsInKorean(t *testing.T) {
 	m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})
 	m.Verdicts = append(m.Verdicts, Verdict{From: 1, To: 0, Kind: Size, State: Narrow, Size: 1400, MTU: 1500})
 	m.Hosts[0].ControlPlane, m.Hosts[1].ControlPlane = true, true
-	for _, paths := range [][]Path{{bad, back}, {{From: 1, To: 0, Streams: bad.Streams}}} {
+	for _, paths := range [][]Path{{bad, back}, {{From: 1, To: 0, Streams: bad.Streams}},
+		{{From: 0, To: 1, Latency: &Latency{P99: 60 * ms}, Again: &Latency{P99: 60 * ms}}, {From: 1, To: 0, Latency: &Latency{P99: 400 * ms}, Again: &Latency{P99: 400 * ms}}}} {
 		m.Paths, m.in = paths, Korean
 		for _, f := range m.Findings(Needs{TCP: []Port{{2380, "etcd peers", ControlPlanes, ControlPlanes}}, VXLAN: 8472}) {
 			text := strings.Join(append(f.Between, f.What, f.Fix), "\n")
@@ -108,6 +109,9 @@ func TestPathNumbers(t *testing.T) {
 	}
 	slowHost := trip(200 * ms)
 	slowHost.Handshake = ms
+	unsteady := func(median, first, second time.Duration) Path {
+		return Path{Latency: &Latency{Samples: 20, Median: median, P99: first}, Again: &Latency{Samples: 100, Median: median, P99: second, Jitter: 7 * ms}}
+	}
 	clean := Path{
 		TCP: &Flows{Tried: 16}, UDP: &Flows{Tried: 16}, Trains: []Train{train(1000)}, Bursts: []Train{burst(1000, 0)},
 		Latency: trip(ms), Streams: []Stream{stream(1e9)},
@@ -147,6 +151,13 @@ func TestPathNumbers(t *testing.T) {
 		"far, and configured":  {Path{Latency: trip(101 * ms)}, Needs{TCP: etcd.TCP, Election: 2 * time.Second}, "warn network the round trip"},
 		"far, without etcd":    {Path{Latency: trip(101 * ms)}, Needs{}, ""},
 		"a busy host":          {Path{Latency: slowHost}, etcd, ""},
+		"unsteady":             {unsteady(ms, 400*ms, 390*ms), etcd, "fail network single round trips between members of etcd are longer than a tenth of its election timeout (100.0 ms), although most are short"},
+		"unsteady, the values": {unsteady(ms, 400*ms, 390*ms), etcd, "b (10.0.0.2): 99th percentile 390.0 ms, in two measurements of 20 and 100 samples; median 1.0 ms, jitter 7.0 ms"},
+		"unsteady, once":       {unsteady(ms, 400*ms, 3*ms), etcd, ""},
+		"not confirmed":        {Path{Latency: &Latency{Median: ms, P99: 400 * ms}}, etcd, ""},
+		"a bit unsteady":       {unsteady(ms, 60*ms, 70*ms), etcd, "warn network single round trips between members of etcd are longer than 50.0 ms"},
+		"unsteady and allowed": {unsteady(ms, 150*ms, 150*ms), Needs{TCP: etcd.TCP, Election: 2 * time.Second}, "warn network single round trips"},
+		"far and unsteady":     {unsteady(200*ms, 400*ms, 400*ms), etcd, "fail network the round trip between members"},
 	} {
 		test.path.From, test.path.To = 0, 1
 		m := pairOf(Verdict{Kind: TCP, Port: 2380, State: Open})

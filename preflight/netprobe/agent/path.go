@@ -24,7 +24,7 @@ func (a *agent) tryPaths(ctx context.Context, to int) {
 	}
 	defer s.conn.Close()
 	p := netprobe.Path{From: a.plan.Self, To: to}
-	p.Latency = s.latency()
+	p.Latency = s.latency(samples, samples*replyTimeout)
 	var both sync.WaitGroup
 	var handshake time.Duration
 	both.Go(func() { p.TCP, handshake = s.flows(ctx) })
@@ -38,6 +38,7 @@ func (a *agent) tryPaths(ctx context.Context, to int) {
 	}
 	a.traces.failsLost(p)
 	p.Streams = s.streams(ctx)
+	a.confirmLatency(ctx, &p) // later: a host that is busy for a moment is no finding
 	a.report.measured(p)
 }
 

@@ -24,13 +24,17 @@ type session struct {
 }
 
 const (
-	maxExchanges = 100
+	maxExchanges = 128
 	sessionIdle  = 10 * time.Second
 	sessionDial  = time.Second
 	// sessionDials fail all in 0.3 % of the measurements where half of the flows are lost in each
 	// direction, so that a quarter of the connections work.
 	sessionDials = 20
 	samples      = 20
+	// confirming is the number of samples of a second measurement: its 99th percentile is not the longest one.
+	confirming = 100
+	// confirmingFor is the time limit of a second measurement.
+	confirmingFor = 5 * time.Second
 )
 
 // openSession connects to the agent of another host. One bad link loses some flows, so it tries
@@ -98,10 +102,10 @@ func (s *session) ask(m message, length int) ([]byte, error) {
 	return b[messageSize : messageSize+length], nil
 }
 
-// latency measures round trips. It returns nil without any.
-func (s *session) latency() *netprobe.Latency {
+// latency measures round trips, until the time limit. It returns nil without any.
+func (s *session) latency(count int, limit time.Duration) *netprobe.Latency {
 	var trips []time.Duration
-	for range samples {
+	for began := time.Now(); len(trips) < count && time.Since(began) < limit; {
 		sent := time.Now()
 		if _, err := s.ask(message{kind: netprobe.Session, clock: time.Unix(0, sent.UnixNano())}, 0); err != nil {
 			break
@@ -118,6 +122,21 @@ func (s *session) latency() *netprobe.Latency {
 	l.Median = median(trips) // sorts them
 	l.Min, l.P99 = trips[0], trips[(len(trips)*99+99)/100-1]
 	return l
+}
+
+// confirmLatency measures long round trips between control-plane hosts a second time, on a new connection.
+func (a *agent) confirmLatency(ctx context.Context, p *netprobe.Path) {
+	if !p.Latency.Unsteady() || !a.plan.Own().ControlPlane || !a.plan.Hosts[p.To].ControlPlane {
+		return
+	}
+	s := a.openSession(ctx, p.To)
+	if s == nil {
+		return
+	}
+	defer s.conn.Close()
+	if p.Again = s.latency(confirming, confirmingFor); p.Tail() > 0 {
+		a.traces.failsTo(a.plan.Self, netprobe.Session, p.To, s.port, s.conn.LocalAddr())
+	}
 }
 
 // responder is the other end of sessions and streams.
