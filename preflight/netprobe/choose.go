@@ -29,8 +29,8 @@ type Options struct {
 	OpensFirewall bool
 }
 
-// Choose selects VXLAN on the first port that passes between all tested hosts, with the largest
-// packet that passes. Otherwise it selects no tunnel, if all hosts are in one network, the network
+// Choose selects VXLAN on the port that passes between all tested hosts with the largest packets, the first
+// one of several. Otherwise it selects no tunnel, if all hosts are in one network, the network
 // carries pod addresses, and the plugin supports it. It never selects IP in IP. If nothing passes,
 // the error says which port the administrators of the network or of the hosts must allow.
 func (m *Matrix) Choose(options Options) (Choice, error) {
@@ -39,6 +39,7 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 		return c, fmt.Errorf("choose the encapsulation of the pod network: no report of %s", strings.Join(m.names(m.Missing), ", "))
 	}
 	var refused []string
+	var passing []int
 	advice := fmt.Sprintf("Ask the network administrators to allow UDP to port %d between these hosts, in both directions", options.Ports[0])
 	for _, port := range options.Ports {
 		failed := m.vxlanFailures(port, options)
@@ -46,11 +47,17 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 			advice = fmt.Sprintf("Allow UDP to port %d, and the answers, in the packet filters of these hosts", port)
 		}
 		if len(failed) == 0 {
-			c.Encapsulation, c.Port = VXLAN, port
-			c.Why = append(c.Why, fmt.Sprintf("VXLAN on UDP %d passes between all hosts", port))
-			break
+			passing = append(passing, port)
+			continue
 		}
 		refused = append(refused, fmt.Sprintf("VXLAN on UDP %d does not pass %s", port, strings.Join(m.between(failed), "; ")))
+	}
+	if len(passing) > 0 {
+		c.Encapsulation, c.Port = VXLAN, m.widest(passing)
+		c.Why = append(c.Why, fmt.Sprintf("VXLAN on UDP %d passes between all hosts", c.Port))
+		if c.Port != passing[0] {
+			c.Why = append(c.Why, fmt.Sprintf("VXLAN on UDP %d loses large packets on some path", passing[0]))
+		}
 	}
 	if c.Encapsulation == "" && options.Native && m.OneNetwork {
 		if failed := m.failures(Routed, 0, func(v Verdict) bool { return v.State == Open }); len(failed) == 0 {
@@ -66,7 +73,7 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 	if c.Port != options.Ports[0] && c.Encapsulation == VXLAN {
 		c.Why = append(c.Why, refused...)
 	}
-	if c.MTU = m.path(); c.MTU > 0 {
+	if c.MTU = m.pathOn(c.Port); c.MTU > 0 {
 		c.Why = append(c.Why, fmt.Sprintf("packets larger than %d bytes are lost on some path, but interfaces send larger ones", c.MTU))
 	}
 	if m.passes(IPIP) {
@@ -111,24 +118,6 @@ func (m *Matrix) failures(kind Kind, port int, fine func(Verdict) bool) []Verdic
 
 func (m *Matrix) passes(kind Kind) bool {
 	return len(m.failures(kind, 0, func(v Verdict) bool { return v.State == Open || v.State == HostCloses })) == 0
-}
-
-// path is the largest packet in bytes that passes on every path; 0 if no path limits the interfaces.
-func (m *Matrix) path() int {
-	least, largest := 0, 0
-	for _, v := range m.Verdicts {
-		if v.Kind != Size || v.Size == 0 {
-			continue
-		}
-		if least == 0 || v.Size < least {
-			least = v.Size
-		}
-		largest = max(largest, v.MTU)
-	}
-	if least == largest {
-		return 0
-	}
-	return least
 }
 
 // Ports are the VXLAN ports to test: the configured one first, then the ports that hypervisors and

@@ -72,7 +72,8 @@ type Matrix struct {
 	// between them.
 	OneNetwork bool      `json:"oneNetwork"`
 	reports    []*Report // by host; nil without a report
-	in         Language  // of the findings about the network; "": English
+	sizes      []portSize
+	in         Language // of the findings about the network; "": English
 }
 
 // HostListenError is a failure of a host to listen.
@@ -154,6 +155,7 @@ func (m *Matrix) judgeFrom(r *Report, by []*Report) {
 		p := pair{r, by[to], to}
 		m.Verdicts = append(m.Verdicts, p.verdicts()...)
 		m.Rewritten = append(m.Rewritten, p.rewritten()...)
+		m.sizes = append(m.sizes, p.portSizes()...)
 		if ahead, known := p.skew(); known {
 			m.Skews = append(m.Skews, Skew{r.Self, to, ahead})
 		}
@@ -316,18 +318,22 @@ func (p pair) judgeRouted(a Attempt) (State, string) {
 	}
 }
 
-// judgeVXLAN evaluates one port. The stream was tested on one port, for all of them.
+// judgeVXLAN evaluates one port. A stream that passes on one port counts for the ports without one.
 func (p pair) judgeVXLAN(ping Attempt) (State, string) {
 	answered := func(kind Kind, port int) bool {
 		return slices.ContainsFunc(p.attempts(kind), func(a Attempt) bool { return (port == 0 || a.Port == port) && a.Result == Answered })
+	}
+	streamed := func(kind Kind) bool {
+		own := slices.ContainsFunc(p.attempts(VXLANTCP), func(a Attempt) bool { return a.Port == ping.Port })
+		return own && answered(kind, ping.Port) || !own && answered(kind, 0)
 	}
 	none := p.at != nil && slices.ContainsFunc(p.at.ListenErrors, func(e ListenError) bool { return e.Kind == VXLANPing && e.Port == ping.Port })
 	switch {
 	case none:
 		return Unknown, "the other host has no VXLAN on this port"
-	case ping.Result == Answered && answered(VXLANUDP, ping.Port) && answered(VXLANTCP, 0):
+	case ping.Result == Answered && answered(VXLANUDP, ping.Port) && streamed(VXLANTCP):
 		return Open, ""
-	case ping.Result == Answered && answered(Soft, 0):
+	case ping.Result == Answered && streamed(Soft):
 		return Damaged, ""
 	case ping.Result == Answered:
 		return Narrow, "small packets arrive inside the tunnel, but 1 MiB over TCP does not"
@@ -348,17 +354,15 @@ func (p pair) judgeVXLAN(ping Attempt) (State, string) {
 	}
 }
 
-// judgeSize finds the largest packet that arrived without fragmentation.
+// judgeSize finds the largest packet that arrived without fragmentation, on any port.
 func (p pair) judgeSize() (Verdict, bool) {
 	v := Verdict{From: p.from.Self, To: p.to, Kind: Size, MTU: p.from.MTU, State: Unknown}
 	sent := p.attempts(Size)
 	if len(sent) == 0 {
 		return v, false
 	}
-	for _, a := range sent {
-		if a.Size > v.Size && (p.saw(Size, a.Port, a.Size, AtInterface) || p.saw(Size, a.Port, a.Size, AtSocket)) {
-			v.Size = a.Size
-		}
+	for _, s := range p.portSizes() {
+		v.Size = max(v.Size, s.size)
 	}
 	switch {
 	case v.Size >= p.from.MTU:

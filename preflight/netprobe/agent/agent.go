@@ -268,8 +268,9 @@ func (a *agent) sendAll(ctx context.Context, to int) {
 	all.Wait()
 }
 
-// tryVXLAN tests small packets on each port. It tests one stream on the first port with replies:
-// large packets and checksums behave the same on all ports.
+// tryVXLAN tests small packets on each port. It tests one stream on the first port with replies, because
+// checksums behave the same on all ports. If the stream stalls, it tests the next port: a device can drop the
+// large packets of one port.
 func (a *agent) tryVXLAN(ctx context.Context, to int) {
 	streamed := false
 	for _, o := range a.vxlan {
@@ -283,24 +284,24 @@ func (a *agent) tryVXLAN(ctx context.Context, to int) {
 		both.Wait()
 		a.report.tried(ping)
 		if ping.Result == netprobe.Answered && !streamed {
-			streamed = true
-			o.tryStream(ctx, to)
+			streamed = o.tryStream(ctx, to)
 		}
 	}
 }
 
 // tryStream tests checksums by the CPU only if the ones by the network card fail. It repeats the
-// test with the network card to confirm the failure.
-func (o *overlay) tryStream(ctx context.Context, to int) {
+// test with the network card to confirm the failure. It reports whether a stream passed.
+func (o *overlay) tryStream(ctx context.Context, to int) bool {
 	stream := o.attempt(to, netprobe.VXLANTCP, o.stream(ctx, to))
 	o.a.report.tried(stream)
 	soft := slices.IndexFunc(o.a.vxlan, func(other *overlay) bool { return other.port == o.port && other.soft })
 	if stream.Result == netprobe.Answered || soft < 0 {
-		return
+		return stream.Result == netprobe.Answered
 	}
 	second := o.attempt(to, netprobe.Soft, o.a.vxlan[soft].stream(ctx, to))
 	o.a.report.tried(second)
 	if second.Result == netprobe.Answered {
 		o.a.report.tried(o.attempt(to, netprobe.VXLANTCP, o.stream(ctx, to)))
 	}
+	return second.Result == netprobe.Answered
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/preflight/netprobe"
 )
@@ -193,5 +194,39 @@ func TestTrafficOfHosts(t *testing.T) {
 				t.Error(got)
 			}
 		})
+	}
+}
+
+// TestUnsteadyRoundTrips: lost packets make single round trips between control-plane hosts long. A second
+// measurement confirms it.
+func TestUnsteadyRoundTrips(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 2)
+	n.lose("ip saddr 10.99.0.1 ip daddr 10.99.0.2 meta l4proto tcp numgen random mod 100 < 5 drop")
+	plan := n.plan()
+	m := n.matrix(plan)
+	p := pathOf(t, m, 0, 1)
+	if p.Again == nil || p.Again.Samples <= samples || p.Tail() < 50*time.Millisecond {
+		t.Errorf("%+v, again %+v", p.Latency, p.Again)
+	}
+	if got := said(m, pathNeeds(plan)); !strings.Contains(got, "single round trips between members of etcd are longer than") {
+		t.Errorf("says %q", got)
+	}
+}
+
+// TestNarrowPort: a device drops the large packets of one port only.
+func TestNarrowPort(t *testing.T) {
+	t.Parallel()
+	n := newNetwork(t, 2)
+	n.lose("udp dport 8472 ip length > 1400 drop")
+	m := n.matrix(n.plan())
+	if c, err := m.Choose(netprobe.Options{Ports: []int{8472, 4789}}); err != nil || c.Port != 4789 || c.MTU != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	if v := result(t, m, 0, 1, netprobe.VXLANTCP, 4789); v.State != netprobe.Open {
+		t.Errorf("%+v", v)
+	}
+	if v := result(t, m, 0, 1, netprobe.VXLANTCP, 8472); v.State != netprobe.Narrow {
+		t.Errorf("%+v", v)
 	}
 }
