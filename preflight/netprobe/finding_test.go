@@ -30,7 +30,7 @@ func TestInstallationOpens(t *testing.T) {
 		what     string
 		fix      string
 	}{
-		"firewalld":            {HostCloses, 6443, true, "reject", Notes, "blocks it", "the installation opens it"},
+		"firewalld":            {HostCloses, 6443, true, "reject", Notes, "blocks it", "the installation opens it in firewalld, and reads the rules of the host again"},
 		"another filter":       {HostCloses, 6443, false, `"drop" in chain in`, Stops, `blocks it: "drop" in chain in`, "allow TCP to port 6443 before this rule"},
 		"no rule":              {HostCloses, 6443, false, "", Stops, "no rule of its packet filter explains this", "a security agent"},
 		"not needed":           {HostCloses, 6081, false, "drop", Notes, "blocks it: drop", "the cluster does not use it"},

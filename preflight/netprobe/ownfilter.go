@@ -59,7 +59,7 @@ func (g group) closedByHost(f Finding, name string, needed bool, n Needs, in Lan
 	f.Owner, f.What = "hosts", name+" arrives, but the host's own firewall blocks it"
 	switch {
 	case g.opens && n.OpensFirewall:
-		f.Severity, f.Fix = Notes, "no action is needed: the installation opens it in firewalld, and checks it again"
+		f.Severity, f.Fix = Notes, "no action is needed: the installation opens it in firewalld, and reads the rules of the host again"
 		return f
 	case g.opens:
 		f.What += ": firewalld"
