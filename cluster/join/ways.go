@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -64,11 +65,15 @@ func (c *Candidate) proveWays(ctx context.Context, client kubernetes.Interface) 
 	if err != nil {
 		return err
 	}
-	lost, err := c.lost(ctx, client, ways)
+	failed, err := c.failed(ctx, ways)
 	if err != nil {
 		return err
 	}
-	found := preflight.Result{Status: preflight.Pass, Found: fmt.Sprintf("%d programs of the cluster answer", len(ways))}
+	lost, err := withoutDown(ctx, client, slices.Clone(failed))
+	if err != nil {
+		return err
+	}
+	found := preflight.Result{Status: preflight.Pass, Found: proof(ways, failed)}
 	if len(lost) > 0 {
 		texts := make([]string, len(lost))
 		for i, l := range lost {
@@ -92,16 +97,36 @@ func (c *Candidate) checked(id string, found preflight.Result) error {
 	switch result.Status {
 	case preflight.Fail:
 		return advice.Add(&preflight.FailedError{Err: fmt.Errorf("check %s: %s", id, result.Found)}, "%s", result.Fix)
-	case preflight.Warn:
+	case preflight.Warn, preflight.Pass:
 		c.options.Console.Progress().Say("check %s: %s", id, result.Found)
 		c.options.Console.EndProgress()
 	}
 	return nil
 }
 
-// lost returns the connections that fail, without those to nodes that are no longer Ready: the API server takes
-// most of a minute to notice that a node is down.
-func (c *Candidate) lost(ctx context.Context, client kubernetes.Interface, ways []way) ([]lostWay, error) {
+// proof says what the connections show. A tunnel answers nothing by UDP, so only a message of ICMP shows a failure there,
+// and a device that drops the packets silently shows none.
+func proof(ways []way, failed []lostWay) string {
+	answers := 0
+	unproven := map[string]int{} // number of nodes, by port
+	for _, w := range ways {
+		switch _, port, _ := net.SplitHostPort(w.address); {
+		case slices.ContainsFunc(failed, func(l lostWay) bool { return l.way == w }):
+		case w.protocol == "udp":
+			unproven[port]++
+		default:
+			answers++
+		}
+	}
+	text := fmt.Sprintf("%d programs of the cluster answer", answers)
+	for _, port := range slices.Sorted(maps.Keys(unproven)) {
+		text += fmt.Sprintf("; not proven: UDP port %s to %d nodes, because a tunnel does not answer; the data plane of airgap verify proves it after the join", port, unproven[port])
+	}
+	return text
+}
+
+// failed returns the connections that fail.
+func (c *Candidate) failed(ctx context.Context, ways []way) ([]lostWay, error) {
 	p := c.options.Console.Progress()
 	defer c.options.Console.EndProgress()
 	p.Now("Connect to the services of the cluster")
@@ -109,9 +134,12 @@ func (c *Candidate) lost(ctx context.Context, client kubernetes.Interface, ways 
 	lost := r.tryAll(ctx, ways, func(l lostWay) {
 		p.Say("%s: %v; airgap tries again, for up to %s", l.way, l.err, r.total)
 	})
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
+	return lost, ctx.Err()
+}
+
+// withoutDown removes the connections to nodes that are no longer Ready: the API server takes most of a minute to
+// notice that a node is down.
+func withoutDown(ctx context.Context, client kubernetes.Interface, lost []lostWay) ([]lostWay, error) {
 	down := map[string]bool{"": false} // the load balancer
 	return slices.DeleteFunc(lost, func(l lostWay) bool {
 		if _, known := down[l.way.host]; !known {

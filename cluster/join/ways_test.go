@@ -138,7 +138,7 @@ func TestWay(t *testing.T) {
 		},
 		"BIRD":                           {way{host: "cp1", address: free, optional: true}, "", ""},
 		"no Typha on this node":          {way{host: "cp1", address: none, optional: true}, "", ""},
-		"a tunnel":                       {way{host: "cp1", address: none, protocol: "udp", optional: true}, "", ""},
+		"no tunnel on this node":         {way{host: "cp1", address: none, protocol: "udp", optional: true}, "", ""},
 		"no program":                     {way{host: "cp1", address: none, tls: true}, "connection refused", "administrators of cp1: the program does not run"},
 		"no program behind the balancer": {way{address: none, tls: true}, "connection refused", "load balancer team"},
 		"TLS that a device terminates":   {way{host: "cp1", address: over(plain), tls: true, roots: otherRoots, path: "/livez"}, "a device on the way terminates TLS", "network team"},
@@ -167,6 +167,23 @@ func TestWay(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestProof: a tunnel does not answer by UDP, so it does not count, also behind a device that drops its packets.
+func TestProof(t *testing.T) {
+	t.Parallel()
+	silent, err := net.ListenPacket("udp4", "127.0.0.1:0") // looks like a device that drops all packets
+	require.NoError(t, err)
+	defer silent.Close()
+	tunnel := way{program: "VXLAN", host: "cp1", address: silent.LocalAddr().String(), protocol: "udp", optional: true}
+	answers := way{program: "BIRD", host: "cp1", address: served(t, func(net.Conn) {}), protocol: "tcp", optional: true}
+	closed := way{program: "kubelet", host: "cp1", address: "127.0.0.1:1", protocol: "tcp"}
+	ways := []way{tunnel, answers, closed}
+	failed := fast.tryAll(t.Context(), ways, func(lostWay) {})
+	_, port, _ := net.SplitHostPort(tunnel.address)
+	assert.Equal(t, "1 programs of the cluster answer; not proven: UDP port "+port+
+		" to 1 nodes, because a tunnel does not answer; the data plane of airgap verify proves it after the join", proof(ways, failed))
+	assert.Equal(t, "1 programs of the cluster answer", proof(ways[1:], failed))
 }
 
 // candidateAt is a host w2 that joins the cluster of an API server with the nodes m1 and w1.
