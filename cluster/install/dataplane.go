@@ -13,14 +13,19 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/kubeadm/kube"
+	"airgap.dev/airgap/verify/dataplane"
 	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
 // dataPlaneStep deploys the pods that test the pod network.
 func dataPlaneStep(s *site.Site) step.Step {
+	etcd := dataplane.Etcd{Election: s.Config.Kubernetes.ElectionTimeout()}
+	for _, n := range s.Config.ControlPlanes() {
+		etcd.Members = append(etcd.Members, n.Name)
+	}
 	return deploy.Step(
 		func() (string, error) { return probeImageOf(s.Index.Lock) },
-		nodesteps.HostPort(s),
+		nodesteps.HostPort(s), etcd,
 		func() (*rest.Config, error) { return kube.RESTConfig(s.Machine.Machine, kube.AdminConf) })
 }
 

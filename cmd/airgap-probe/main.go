@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,10 +39,17 @@ func run(ctx context.Context) error {
 		}
 		self.HostPort = uint16(number)
 	}
+	etcd := dataplane.Etcd{Members: strings.Fields(os.Getenv("ETCD_MEMBERS"))}
+	if text := os.Getenv("ETCD_ELECTION_TIMEOUT"); text != "" {
+		var err error
+		if etcd.Election, err = time.ParseDuration(text); err != nil {
+			return fmt.Errorf("read ETCD_ELECTION_TIMEOUT: %w", err)
+		}
+	}
 	api, err := dataplane.InCluster()
 	if err != nil {
 		return err
 	}
 	say := func(line string) { fmt.Println(time.Now().UTC().Format(time.RFC3339), line) }
-	return dataplane.Run(ctx, dataplane.Options{Self: self, API: api, Say: say})
+	return dataplane.Run(ctx, dataplane.Options{Self: self, API: api, Say: say, Etcd: etcd})
 }

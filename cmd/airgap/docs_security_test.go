@@ -26,6 +26,7 @@ import (
 	"airgap.dev/airgap/kubeadm/release"
 	"airgap.dev/airgap/manifests"
 	"airgap.dev/airgap/verify/apitest"
+	"airgap.dev/airgap/verify/dataplane"
 	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
@@ -163,7 +164,7 @@ func podRows(t *testing.T) [][]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries, err := deploy.Objects("airgap", settings.HostPort)
+	tries, err := deploy.Objects("airgap", settings.HostPort, dataplane.Etcd{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/gpu"
 	"airgap.dev/airgap/internal/settings"
+	"airgap.dev/airgap/verify/dataplane"
 	"airgap.dev/airgap/verify/dataplane/deploy"
 )
 
@@ -22,7 +23,7 @@ func TestRightsOfOurAccounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tries, err := deploy.Objects("airgap", settings.HostPort)
+	tries, err := deploy.Objects("airgap", settings.HostPort, dataplane.Etcd{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,11 +27,13 @@ import (
 
 const image = "airgap.dev/airgap:v1@sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
+var etcdOf = dataplane.Etcd{Members: []string{"w1", "w2"}, Election: time.Second}
+
 // TestCluster applies the objects to a real API server, which admits the pod. Then it sends all requests of the pod with the pod's rights.
 func TestCluster(t *testing.T) {
 	server := apitest.Start(t)
 	admin := server.Client(t)
-	applied := deploy.Step(func() (string, error) { return image, nil }, hostPort, func() (*rest.Config, error) { return server.Config, nil })
+	applied := deploy.Step(func() (string, error) { return image, nil }, hostPort, etcdOf, func() (*rest.Config, error) { return server.Config, nil })
 	applyTwice(t, applied)
 	makePod(t, admin, "data-plane-w1", "w1")
 	makeSlices(t, admin)

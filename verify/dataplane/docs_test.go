@@ -23,14 +23,15 @@ func TestDocumentedTimes(t *testing.T) {
 	pathTime := func(nodes int) int { return minutes(nodes, turnOf(nodes, pathsPerRound)+1) } // two rounds in a row
 	calls, hundred, most := minutes(300, turnOf(300, perRound)), pathTime(100), pathTime(300)
 	times := usualTimes()
+	turns := int(longTurn.Hours()) * turnOf(300, maxLong) // until a pod had a long connection to each node
 	idle, kept := int(slices.Max(times.idle).Minutes()), int(times.remember.Hours())
 	english := []string{
 		fmt.Sprintf("up to %d minutes", calls), fmt.Sprintf("up to %d minutes with 100 nodes, and %d minutes with 300", hundred, most),
-		fmt.Sprintf("at its next message, up to %d minutes later", idle), fmt.Sprintf("for %d hours", kept),
+		fmt.Sprintf("at its next message, up to %d minutes later", idle), fmt.Sprintf("for %d hours", kept), fmt.Sprintf("%d hours with 300 nodes", turns),
 	}
 	korean := []string{
 		fmt.Sprintf("최대 %d분", calls), fmt.Sprintf("노드가 100개면 최대 %d분, 300개면 최대 %d분", hundred, most),
-		fmt.Sprintf("메시지를 보낼 때, 최대 %d분 뒤", idle), fmt.Sprintf("%d시간 동안", kept),
+		fmt.Sprintf("메시지를 보낼 때, 최대 %d분 뒤", idle), fmt.Sprintf("%d시간 동안", kept), fmt.Sprintf("노드가 300개면 %d시간", turns),
 	}
 	for page, want := range map[string][]string{
 		"limitations.md": slices.Concat(english, []string{fmt.Sprintf("more than %d nodes", perRound), fmt.Sprintf("long connections to %d nodes", maxLong)}),

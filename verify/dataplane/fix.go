@@ -10,6 +10,13 @@ func (f Failure) Fix() string {
 			"and take the bad one out; it shows in airgap preflight --all-hosts --only path-quality, too"
 	case strings.HasPrefix(f.Target, packetsTo):
 		return "read the findings about the cards of both nodes first: airgap verify --only host-links; without any, network team: read the counters of errors and drops of all interfaces between the nodes"
+	case strings.HasPrefix(f.Target, burstsTo):
+		return "network team: remove the limit for UDP between the nodes (a policer, storm control, protection against UDP floods), or find the slow link; it shows in airgap preflight --all-hosts --only path-quality, too"
+	case strings.HasPrefix(f.Target, orderTo):
+		return "network team: let port channels, bonds and routes choose the link by flow, not by packet; it shows in airgap preflight --all-hosts --only path-quality, too"
+	case strings.HasPrefix(f.Target, tripsTo):
+		return "network team: find what holds packets between the nodes (full queues, a long way, a busy hypervisor); " +
+			"or set kubernetes.etcd.electionTimeout in airgap.yaml to ten of these round trips; it shows in airgap preflight --all-hosts --only etcd-latency, too"
 	case strings.HasPrefix(f.Target, longTo):
 		return "network team: look for an idle limit or a fail-over of a stateful firewall between the nodes at that time; " +
 			"to clear this finding: kubectl -n " + Namespace + " rollout restart daemonset " + Name

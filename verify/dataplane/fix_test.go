@@ -15,6 +15,9 @@ func TestFix(t *testing.T) {
 		"NodePort 30412 of w1":        "k8s-app=kube-proxy",
 		"flows to w1":                 "one member of a link aggregation (LAG) or one of several routes (ECMP) between the nodes drops packets; network team",
 		"packets to w1":               "of both nodes first: airgap verify --only host-links; without any, network team: read the counters of errors and drops",
+		"bursts to w1":                "network team: remove the limit for UDP",
+		"order of packets to w1":      "choose the link by flow",
+		"round trips to w1":           "kubernetes.etcd.electionTimeout",
 		"long connection to w1":       "network team: look for an idle limit or a fail-over",
 	} {
 		if got := (Failure{Target: target}).Fix(); !strings.Contains(got, want) {

@@ -88,7 +88,7 @@ func otherRights(t *testing.T, admin kubernetes.Interface) {
 // have no host port.
 func TestNoHostPort(t *testing.T) {
 	for _, port := range []int{0, hostPort} {
-		objects, err := deploy.Objects(image, port)
+		objects, err := deploy.Objects(image, port, etcdOf)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,6 +101,9 @@ func TestNoHostPort(t *testing.T) {
 				restricted = o.GetLabels()["pod-security.kubernetes.io/enforce"] == "restricted"
 			case "DaemonSet":
 				text, err := o.MarshalJSON()
+				if !strings.Contains(string(text), `{"name":"ETCD_MEMBERS","value":"w1 w2"},{"name":"ETCD_ELECTION_TIMEOUT","value":"1s"}`) {
+					t.Errorf("the members of etcd are missing: %s", text)
+				}
 				if err != nil || strings.Contains(string(text), `"hostPort"`) != (port > 0) || strings.Contains(string(text), `"HOST_PORT"`) != (port > 0) {
 					t.Errorf("with port %d: got %s, %v", port, text, err)
 				}

@@ -27,6 +27,7 @@ type pathState struct {
 	round       int            // of the last measurement
 	failures    []Failure      // that two measurements in a row had
 	median, p99 time.Duration
+	limit       time.Duration // of round trips between members of etcd; 0 for other nodes
 }
 
 // pathResult has the numbers of one measurement.
@@ -34,6 +35,9 @@ type pathResult struct {
 	tcp, udp         []int // source ports
 	tcpLost, udpLost int   // flows
 	lost, sent       int   // packets on the flows that pass
+	burst            burst
+	trips            trips
+	limit            time.Duration // of trips
 	median, p99      time.Duration
 }
 
@@ -54,6 +58,9 @@ func measurePath(ctx context.Context, to netip.AddrPort, was pathState) (r pathR
 	both.Go(func() { err = r.measureUDP(ctx, call, to, was) })
 	both.Wait()
 	r.tcpLost = len(lost)
+	if r.limit = was.limit; r.limit > 0 {
+		r.trips = measureTrips(ctx, to)
+	}
 	return r, err == nil && ctx.Err() == nil
 }
 
@@ -86,6 +93,14 @@ func (r *pathResult) measureUDP(ctx context.Context, call *pathCall, to netip.Ad
 		}
 	}
 	r.lost, r.sent = last.lost()
+	for flow := range flows {
+		if !last.dead(flow) {
+			if b, err := l.burst(ctx, flow); err == nil {
+				r.burst = b
+			}
+			break
+		}
+	}
 	return nil
 }
 
@@ -100,6 +115,9 @@ func (r pathResult) percent() float64 {
 const (
 	flowsTo   = "flows to "
 	packetsTo = "packets to "
+	burstsTo  = "bursts to "
+	orderTo   = "order of packets to "
+	tripsTo   = "round trips to "
 	longTo    = "long connection to "
 )
 
@@ -118,7 +136,8 @@ func (r pathResult) failures(node string) (found []Failure) {
 	if r.percent() >= lossCounts {
 		found = append(found, Failure{packetsTo + node, fmt.Sprintf("%d of %d UDP packets are lost (%.1f %%)", r.lost, r.sent, r.percent())})
 	}
-	return found
+	found = append(found, r.burst.failures(node, r.percent())...)
+	return append(found, r.trips.failures(node, r.limit)...)
 }
 
 // tried counts the connection of the measurement as a flow that passes, if no other one does.

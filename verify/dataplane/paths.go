@@ -15,11 +15,14 @@ import (
 
 const (
 	// pathsPerRound is the number of paths that a round measures in turn, and of those that it
-	// measures again. One path takes about 13 ms of CPU, of both pods together.
+	// measures again. One path takes about 13 ms of CPU without its burst, of both pods together.
 	pathsPerRound = 8
 	// maxLong is the number of long connections that a pod opens, to the next nodes in the list. So
 	// each pod answers as many.
-	maxLong    = 32
+	maxLong = 32
+	// longTurn is the time after which a pod in a larger cluster connects to the next ones in the list. A
+	// connection has all idle times in less time. All pods change at the same time, by their clocks.
+	longTurn   = 6 * time.Hour
 	latencyLog = time.Hour
 	// maxUnmeasured is the number of measurements without a result after which a pod forgets a path:
 	// its failures may no longer exist. The calls of the round report an outage.
@@ -29,6 +32,8 @@ const (
 // paths measures the paths to peers, and keeps long connections to some of them.
 type paths struct {
 	port   uint16 // of the peers
+	self   string // node
+	etcd   Etcd
 	times  longTimes
 	say    func(string)
 	next   int // index in the ring of peers
@@ -38,10 +43,12 @@ type paths struct {
 	mu     sync.Mutex
 	states map[string]*pathState // by node
 	long   map[string]*longConn  // by node
+	broken map[string]*longConn  // those of earlier turns that broke, by node
+	clock  func() time.Time
 }
 
 func newPaths(say func(string)) *paths {
-	return &paths{port: PathPort, times: usualTimes(), say: say, states: map[string]*pathState{}, long: map[string]*longConn{}}
+	return &paths{port: PathPort, times: usualTimes(), say: say, states: map[string]*pathState{}, long: map[string]*longConn{}, broken: map[string]*longConn{}, clock: time.Now}
 }
 
 // round measures the paths of this round, and uses the long connections. tried has the failures of
@@ -84,6 +91,7 @@ func (m *paths) measure(ctx context.Context, other peer) {
 	if s == nil {
 		s = &pathState{address: address}
 	}
+	s.limit = m.etcd.limit(m.self, other.node)
 	r, ok := measurePath(ctx, address, *s)
 	if ctx.Err() != nil {
 		return
@@ -113,6 +121,9 @@ func (m *paths) forget(self string, peers []peer) {
 	})
 	chosen := map[string]netip.AddrPort{}
 	start, _ := slices.BinarySearchFunc(peers, self, func(o peer, self string) int { return cmp.Compare(o.node, self) })
+	if len(peers) > maxLong {
+		start += int(m.clock().Unix()/int64(longTurn.Seconds())%int64(len(peers))) * maxLong
+	}
 	for i := range min(maxLong, len(peers)) {
 		other := peers[(start+i)%len(peers)]
 		chosen[other.node] = m.at(other)
@@ -122,10 +133,19 @@ func (m *paths) forget(self string, peers []peer) {
 			return false
 		}
 		l.drop()
+		l.ended = "" // a later process is no reason
+		m.broken[node] = l
 		return true
+	})
+	maps.DeleteFunc(m.broken, func(node string, l *longConn) bool {
+		return len(l.recent(m.times)) == 0 || !slices.ContainsFunc(peers, func(o peer) bool { return o.node == node })
 	})
 	for node, address := range chosen {
 		switch l := m.long[node]; {
+		case l == nil && m.broken[node] != nil:
+			m.long[node] = m.broken[node]
+			m.long[node].address = address
+			delete(m.broken, node)
 		case l == nil:
 			m.long[node] = &longConn{address: address}
 		case l.address != address: // another pod
@@ -183,8 +203,10 @@ func (m *paths) failures() (all []Failure) {
 	for _, s := range m.states {
 		all = append(all, s.failures...)
 	}
-	for node, l := range m.long {
-		all = append(all, l.failures(node, m.times)...)
+	for _, of := range []map[string]*longConn{m.long, m.broken} {
+		for node, l := range of {
+			all = append(all, l.failures(node, m.times)...)
+		}
 	}
 	return all
 }

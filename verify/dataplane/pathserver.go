@@ -28,6 +28,7 @@ const PathPort = 8081
 //	ping N     the same line
 //	train      "train ID": the caller sends UDP packets with this ID and a number
 //	count      "count DROPPED N N N ...": packets that this host dropped itself, arrived ones by flow
+//	order      "order DROPPED ARRIVED REORDERED": of a train with one flow
 //	still N    the same line, on a connection that stays open for hours
 //
 // A pod that ends a long connection itself sends goodbye before.
@@ -179,6 +180,8 @@ func (s *pathServer) measure(l *lines) {
 			answer = fmt.Sprintf("train %d", id)
 		case question == "count":
 			answer = s.count(id)
+		case question == "order":
+			answer = s.order(id)
 		case !strings.HasPrefix(question, "ping "):
 			return
 		}
@@ -216,9 +219,21 @@ func (s *pathServer) count(id uint64) string {
 	return fmt.Sprintf("count %d %s", dropped, strings.Trim(fmt.Sprint(by), "[]"))
 }
 
+// order returns the number of arrived packets of a train with one flow, and of those behind a later one.
+func (s *pathServer) order(id uint64) string {
+	dropped := ownDrops()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.trains[id]
+	if t == nil {
+		t = &arrivals{}
+	}
+	return fmt.Sprintf("order %d %d %d", dropped, t.count(), t.reordered)
+}
+
 // receive counts UDP packets. It answers none, so no caller can make it send packets elsewhere.
 func (s *pathServer) receive() error {
-	b := make([]byte, packetSize+1)
+	b := make([]byte, burstSize+1)
 	for {
 		n, _, err := s.udp.ReadFromUDPAddrPort(b)
 		switch {
@@ -226,7 +241,7 @@ func (s *pathServer) receive() error {
 			return err
 		case err != nil:
 			time.Sleep(time.Second)
-		case n == packetSize:
+		case n == packetSize, n == burstSize:
 			s.arrived(decodePacket(b))
 		}
 	}
@@ -235,8 +250,8 @@ func (s *pathServer) receive() error {
 func (s *pathServer) arrived(id uint64, number int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.trains[id]; t != nil && number < maxTrain {
-		t[number] = true
+	if t := s.trains[id]; t != nil {
+		t.add(number)
 	}
 }
 

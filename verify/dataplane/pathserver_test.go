@@ -152,6 +152,7 @@ func TestHostileServer(t *testing.T) {
 		greeting + "x\ntrain 1\ncount 0" + strings.Repeat(" -1", flows) + "\n",
 		greeting + "x\ntrain 1\ncount 0" + strings.Repeat(" 99999999999999999999", flows) + "\n",
 		greeting + "x\ntrain 1\ncount 0" + strings.Repeat(" 1", 3*flows) + "\n",
+		greeting + "x\ntrain 1\norder 0 1\n", greeting + "x\ntrain 1\norder 0 -1 0\n", greeting + "x\ntrain 1\norder 0 1 2\n", greeting + "x\ntrain 1\norder 0 9999 0\n",
 	} {
 		listener, err := net.Listen("tcp4", "127.0.0.1:0")
 		if err != nil {
@@ -173,7 +174,11 @@ func TestHostileServer(t *testing.T) {
 		}
 		if c, err := openPath(t.Context(), at, helloMeasure); err == nil {
 			l := &lanes{call: c}
-			if got, err := l.send(t.Context(), 1); err == nil {
+			if strings.Contains(answers, "order") {
+				if got, err := l.burst(t.Context(), 0); err == nil {
+					t.Errorf("%.40q: got %+v", answers, got)
+				}
+			} else if got, err := l.send(t.Context(), 1); err == nil {
 				t.Errorf("%.40q: got %+v", answers, got)
 			}
 			c.Close()
@@ -213,6 +218,7 @@ func TestTurnOfPaths(t *testing.T) {
 	if now := m.turn(peers, nil); now[pathsPerRound].node != "w070" {
 		t.Errorf("measured again: %+v", now[pathsPerRound:])
 	}
+	m.clock = func() time.Time { return time.Unix(0, 0) } // the first turn of the long connections
 	m.forget("w090x", peers)
 	if len(m.long) != maxLong || m.long["w091"] == nil || m.long["w022"] == nil || m.long["w023"] != nil {
 		t.Errorf("%d long connections", len(m.long))
@@ -220,6 +226,67 @@ func TestTurnOfPaths(t *testing.T) {
 	m.forget("w090x", peers[:5])
 	if len(m.long) != 5 || len(m.states) != 5 {
 		t.Errorf("%d long connections and %d states remain", len(m.long), len(m.states))
+	}
+}
+
+// TestTurnOfLongConnections: a pod in a large cluster connects to all others in turn, each pod answers as many, and a
+// connection that broke in an earlier turn is still a failure.
+func TestTurnOfLongConnections(t *testing.T) {
+	const nodes = 300
+	all := make([]peer, nodes)
+	for i := range all {
+		all[i] = peer{fmt.Sprintf("w%03d", i), netip.MustParseAddrPort("10.0.0.1:8080")}
+	}
+	now := time.Unix(1e9, 0)
+	pods := make([]*paths, nodes)
+	for i := range pods {
+		pods[i] = newPaths(func(string) {})
+		pods[i].clock = func() time.Time { return now }
+	}
+	others := func(i int) []peer { return slices.Delete(slices.Clone(all), i, i+1) }
+	seen := map[string]bool{}
+	for range (nodes - 2 + maxLong) / maxLong {
+		answers := map[string]int{}
+		for i, m := range pods {
+			m.forget(all[i].node, others(i))
+			for node := range m.long {
+				answers[node]++
+			}
+		}
+		for node := range pods[7].long {
+			seen[node] = true
+		}
+		for _, other := range all {
+			if n := answers[other.node]; n < maxLong-1 || n > maxLong+1 {
+				t.Errorf("%s answers on %d long connections", other.node, n)
+			}
+		}
+		now = now.Add(longTurn)
+	}
+	if len(seen) != nodes-1 || seen["w007"] {
+		t.Errorf("%d of %d nodes had a long connection", len(seen), nodes-1)
+	}
+	m := pods[7]
+	for node, l := range m.long {
+		l.broke(m.times, "was reset")
+		m.forget("w007", others(7))
+		if m.long[node] != nil || linesOf(m.failures()) != "long connection to "+node+": was reset" {
+			t.Errorf("in the next turn: %q", linesOf(m.failures()))
+		}
+		m.broken[node].breaks = nil
+		m.forget("w007", others(7))
+		if len(m.broken) > 0 {
+			t.Errorf("%d old connections remain", len(m.broken))
+		}
+		break
+	}
+	times := usualTimes()
+	least := time.Duration(len(times.idle)) * times.active
+	for _, idle := range times.idle {
+		least += idle
+	}
+	if least > longTurn {
+		t.Errorf("the idle times take %s, longer than a turn", least)
 	}
 }
 
@@ -260,6 +327,44 @@ func TestResults(t *testing.T) {
 	slices.SortFunc(got, func(a, b Result) int { return cmp.Compare(a.Target, b.Target) })
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
+	}
+}
+
+// TestBursts: losses of a burst count where slow packets pass; packets that arrive behind later ones count by share.
+func TestBursts(t *testing.T) {
+	full := burst{sent: burstPackets, arrived: burstPackets}
+	for name, test := range map[string]struct {
+		change func(*burst)
+		slow   float64 // loss of slow packets in percent
+		want   string
+	}{
+		"clean":           {func(*burst) {}, 0, ""},
+		"little loss":     {func(b *burst) { b.arrived -= 7 }, 0, ""},
+		"limited":         {func(b *burst) { b.arrived = 60 }, 0, "bursts to w2: 100 of 160 packets of 1,280 bytes are lost at 20 Mbit/s (62 %), and slow small packets pass"},
+		"the hosts drop":  {func(b *burst) { b.arrived, b.dropped = 60, 100 }, 0, ""},
+		"a lossy path":    {func(b *burst) { b.arrived -= 24 }, 10, ""},
+		"too large":       {func(b *burst) { b.arrived = 0 }, 0, ""},
+		"reordered":       {func(b *burst) { b.reordered = 40 }, 0, "order of packets to w2: 25 % of the packets of one flow arrive behind later ones"},
+		"a few reordered": {func(b *burst) { b.reordered = 7 }, 0, ""},
+	} {
+		b := full
+		test.change(&b)
+		if got := linesOf(b.failures("w2", test.slow)); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestOrder: the server counts packets behind a later one, and each number once.
+func TestOrder(t *testing.T) {
+	s := &pathServer{trains: map[uint64]*arrivals{7: {}}}
+	for _, number := range []int{0, 2, 1, 1, 5, 3, 4, 6, maxTrain, maxTrain + 9} {
+		s.arrived(7, number)
+	}
+	s.arrived(8, 1)
+	_, counts, _ := strings.Cut(s.order(7), " ")
+	if _, counts, _ = strings.Cut(counts, " "); counts != "7 3" || len(s.trains) != 1 {
+		t.Errorf("%q, %d trains", counts, len(s.trains))
 	}
 }
 

@@ -23,11 +23,34 @@ const (
 	maxCounts  = 10
 )
 
-// arrivals are the arrived packets of a train, by number.
-type arrivals [maxTrain]bool
+// arrivals are the arrived packets of a train.
+type arrivals struct {
+	numbers   [maxTrain]bool
+	latest    int // largest number
+	reordered int // packets that arrived behind a later one: of a train with one flow
+}
+
+func (a *arrivals) add(number int) {
+	if number >= maxTrain || a.numbers[number] {
+		return
+	}
+	if a.numbers[number] = true; number < a.latest {
+		a.reordered++
+	}
+	a.latest = max(a.latest, number)
+}
+
+func (a *arrivals) count() (n int) {
+	for _, arrived := range a.numbers {
+		if arrived {
+			n++
+		}
+	}
+	return n
+}
 
 func (a *arrivals) byFlow() (by [flows]int) {
-	for number, arrived := range a {
+	for number, arrived := range a.numbers {
 		if arrived {
 			by[number%flows]++
 		}
@@ -146,15 +169,23 @@ func (l *lanes) ports() (ports []int) {
 	return ports
 }
 
-// send sends a train of so many rounds and asks for the arrived packets.
-func (l *lanes) send(ctx context.Context, rounds int) (t train, err error) {
+// begin asks for the ID of a train.
+func (l *lanes) begin() (id uint64, err error) {
 	answer, err := l.call.ask("train")
 	if err != nil {
-		return t, err
+		return 0, err
 	}
-	id, err := strconv.ParseUint(strings.TrimPrefix(answer, "train "), 10, 64)
+	if id, err = strconv.ParseUint(strings.TrimPrefix(answer, "train "), 10, 64); err != nil {
+		return 0, errForeign
+	}
+	return id, nil
+}
+
+// send sends a train of so many rounds and asks for the arrived packets.
+func (l *lanes) send(ctx context.Context, rounds int) (t train, err error) {
+	id, err := l.begin()
 	if err != nil {
-		return t, errForeign
+		return t, err
 	}
 	before, err := l.count()
 	if err != nil {

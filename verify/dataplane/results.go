@@ -63,6 +63,12 @@ func (f Failure) want() string {
 		return "all flows pass"
 	case strings.HasPrefix(f.Target, packetsTo):
 		return fmt.Sprintf("less than %.1f %% of the packets are lost", lossCounts)
+	case strings.HasPrefix(f.Target, burstsTo):
+		return fmt.Sprintf("less than %d %% of the packets of a burst are lost", policedFrom)
+	case strings.HasPrefix(f.Target, orderTo):
+		return fmt.Sprintf("less than %d %% of the packets of one flow arrive behind later ones", reorderCounts)
+	case strings.HasPrefix(f.Target, tripsTo):
+		return "round trips of at most a tenth of etcd's election timeout"
 	case strings.HasPrefix(f.Target, longTo):
 		return "an open connection stays open while both pods run"
 	default:

@@ -31,6 +31,7 @@ type Options struct {
 	Self Self
 	API  *API         // with the pod's ServiceAccount
 	Say  func(string) // logs a line for each change
+	Etcd Etcd
 }
 
 const (
@@ -80,6 +81,7 @@ func Run(ctx context.Context, o Options) error {
 		return fmt.Errorf("listen for measurements: %w", err)
 	}
 	p := &prober{caller: newCaller(), options: o, tried: map[string][]Failure{}, paths: newPaths(o.Say)}
+	p.paths.self, p.paths.etcd = o.Self.Node, o.Etcd
 	p.confirm(nil) // the time starts before the first round
 	web := &http.Server{
 		Handler: answer(o.Self, p.ready), MaxHeaderBytes: 8 << 10,

@@ -4,6 +4,7 @@ package deploy
 
 import (
 	"context"
+	"strings"
 
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/manifests"
@@ -14,11 +15,13 @@ import (
 
 // Objects returns the namespace, the DaemonSet, its Service and its rights in the cluster. image is
 // the image of airgap-probe, as NAME:TAG@DIGEST; hostPort is 0, or the pods' own hostPort. The restricted
-// profile forbids host ports. With one, an admission policy has the other rules of that profile.
-func Objects(image string, hostPort int) ([]*unstructured.Unstructured, error) {
+// profile forbids host ports. With one, an admission policy has the other rules of that profile. etcd has the nodes
+// whose round trips the pods judge.
+func Objects(image string, hostPort int, etcd dataplane.Etcd) ([]*unstructured.Unstructured, error) {
 	return manifests.Render("data-plane.yaml", map[string]any{
 		"Namespace": dataplane.Namespace, "Name": dataplane.Name, "Image": image, "Port": dataplane.Port, "Condition": dataplane.Condition, "Kept": kept(),
 		"HostPort": hostPort, "PathPort": dataplane.PathPort,
+		"Members": strings.Join(etcd.Members, " "), "Election": etcd.Election.String(),
 	})
 }
 
@@ -32,7 +35,7 @@ func kept() []string {
 }
 
 // Step applies Objects to the cluster that connect returns. It calls image when the step runs.
-func Step(image func() (string, error), hostPort int, connect func() (*rest.Config, error)) step.Step {
+func Step(image func() (string, error), hostPort int, etcd dataplane.Etcd, connect func() (*rest.Config, error)) step.Step {
 	applied := manifests.Applied{
 		Connect: connect,
 		Objects: func(context.Context) ([]*unstructured.Unstructured, error) {
@@ -40,7 +43,7 @@ func Step(image func() (string, error), hostPort int, connect func() (*rest.Conf
 			if err != nil {
 				return nil, err
 			}
-			return Objects(name, hostPort)
+			return Objects(name, hostPort, etcd)
 		},
 	}
 	return applied.Step("data-plane", "Install the pods that test the pod network")
