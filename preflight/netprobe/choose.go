@@ -53,7 +53,7 @@ func (m *Matrix) Choose(options Options) (Choice, error) {
 		refused = append(refused, fmt.Sprintf("VXLAN on UDP %d does not pass %s", port, strings.Join(m.between(failed), "; ")))
 	}
 	if len(passing) > 0 {
-		c.Encapsulation, c.Port = VXLAN, m.widest(passing)
+		c.Encapsulation, c.Port = VXLAN, widest(m, passing)
 		c.Why = append(c.Why, fmt.Sprintf("VXLAN on UDP %d passes between all hosts", c.Port))
 		if c.Port != passing[0] {
 			c.Why = append(c.Why, fmt.Sprintf("VXLAN on UDP %d loses large packets on some path", passing[0]))

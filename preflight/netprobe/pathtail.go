@@ -30,7 +30,7 @@ func (p Path) Trip() time.Duration {
 func (l *Latency) Unsteady() bool { return l != nil && l.P99 > tailWarns }
 
 // hasEtcd reports whether both ends are members of etcd.
-func (m *Matrix) hasEtcd(p Path) bool {
+func (m pathFindings) hasEtcd(p Path) bool {
 	return p.Latency != nil && m.Hosts[p.From].ControlPlane && m.Hosts[p.To].ControlPlane
 }
 

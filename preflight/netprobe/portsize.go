@@ -51,8 +51,8 @@ func (m *Matrix) pathOn(port int) int {
 }
 
 // widest returns the port that passes the largest packets; the first one of several.
-func (m *Matrix) widest(ports []int) int {
-	widest, size := 0, -1
+func widest(m *Matrix, ports []int) int {
+	best, size := 0, -1
 	for _, port := range ports {
 		is := m.pathOn(port)
 		if is == 0 {
@@ -62,10 +62,10 @@ func (m *Matrix) widest(ports []int) int {
 			}
 		}
 		if is > size {
-			widest, size = port, is
+			best, size = port, is
 		}
 	}
-	return widest
+	return best
 }
 
 // maxPacket is larger than an IP packet.

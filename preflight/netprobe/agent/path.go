@@ -38,7 +38,7 @@ func (a *agent) tryPaths(ctx context.Context, to int) {
 	}
 	a.traces.failsLost(p)
 	p.Streams = s.streams(ctx)
-	a.confirmLatency(ctx, &p) // later: a host that is busy for a moment is no finding
+	s.confirmLatency(ctx, &p) // later: a host that is busy for a moment is no finding
 	a.report.measured(p)
 }
 

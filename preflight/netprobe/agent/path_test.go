@@ -202,7 +202,7 @@ func TestTrafficOfHosts(t *testing.T) {
 func TestUnsteadyRoundTrips(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, 2)
-	n.lose("ip saddr 10.99.0.1 ip daddr 10.99.0.2 meta l4proto tcp numgen random mod 100 < 5 drop")
+	n.lose("ip saddr 10.99.0.1 ip daddr 10.99.0.2 meta l4proto tcp numgen inc mod 7 0 drop")
 	plan := n.plan()
 	m := n.matrix(plan)
 	p := pathOf(t, m, 0, 1)

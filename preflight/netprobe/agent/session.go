@@ -125,17 +125,18 @@ func (s *session) latency(count int, limit time.Duration) *netprobe.Latency {
 }
 
 // confirmLatency measures long round trips between control-plane hosts a second time, on a new connection.
-func (a *agent) confirmLatency(ctx context.Context, p *netprobe.Path) {
+func (s *session) confirmLatency(ctx context.Context, p *netprobe.Path) {
+	a := s.a
 	if !p.Latency.Unsteady() || !a.plan.Own().ControlPlane || !a.plan.Hosts[p.To].ControlPlane {
 		return
 	}
-	s := a.openSession(ctx, p.To)
-	if s == nil {
+	again := a.openSession(ctx, p.To)
+	if again == nil {
 		return
 	}
-	defer s.conn.Close()
-	if p.Again = s.latency(confirming, confirmingFor); p.Tail() > 0 {
-		a.traces.failsTo(a.plan.Self, netprobe.Session, p.To, s.port, s.conn.LocalAddr())
+	defer again.conn.Close()
+	if p.Again = again.latency(confirming, confirmingFor); p.Tail() > 0 {
+		a.traces.failsTo(a.plan.Self, netprobe.Session, p.To, again.port, again.conn.LocalAddr())
 	}
 }
 
