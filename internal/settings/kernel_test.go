@@ -3,6 +3,7 @@ package settings
 import (
 	"bytes"
 	"compress/gzip"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -152,6 +153,44 @@ func TestDriftedSysctls(t *testing.T) {
 	}
 	if got, err := DriftedSysctls(m); err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+}
+
+// TestDriftedByMask: without systemd-sysctl the files set nothing at the next boot. Another unit, and a
+// mask that the boot removes, change nothing.
+func TestDriftedByMask(t *testing.T) {
+	for path, test := range map[string]struct {
+		link, text string
+		masked     bool
+	}{
+		"etc/systemd/system/systemd-sysctl.service":           {link: "/dev/null", masked: true},
+		"usr/local/lib/systemd/system/systemd-sysctl.service": {masked: true},
+		"run/systemd/system/systemd-sysctl.service":           {link: "/dev/null"},
+		"etc/systemd/system/systemd-modules-load.service":     {link: "/dev/null"},
+	} {
+		f, m := hosttest.New(t)
+		values(t, f)
+		if err := Sysctls(m).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if test.link == "" {
+			f.Put(t, path, test.text)
+		} else if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(f.Root, path)), 0o755), os.Symlink(test.link, filepath.Join(f.Root, path))); err != nil {
+			t.Fatal(err)
+		}
+		got, err := DriftedSysctls(m)
+		if err != nil || (len(got) == 1) != test.masked || test.masked && (got[0].Key != "systemd-sysctl.service" || !strings.Contains(got[0].Saw, "/"+path)) {
+			t.Errorf("%s: %+v, %v", path, got, err)
+		}
+	}
+	f, m := hosttest.New(t)
+	values(t, f)
+	f.Put(t, "etc/systemd/system/systemd-sysctl.service", "[Service]\nExecStart=/usr/lib/systemd/systemd-sysctl\n")
+	if err := Sysctls(m).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := DriftedSysctls(m); err != nil || len(got) > 0 {
+		t.Errorf("a unit of the site: %+v, %v", got, err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/internal/sysctld"
 )
 
 // NetworkLimitsFile has the parameters of NetworkLimitsStep for the next boot.
@@ -262,8 +263,8 @@ func writeText(m host.Machine, key, value string) error {
 }
 
 // driftedLimits returns the parameters in airgap's file with a lower limit or without some of the
-// ports now.
-func driftedLimits(m host.Machine) ([]SysctlDrift, error) {
+// ports, now or from the next boot on: a file that sorts after airgap's can set less.
+func driftedLimits(m host.Machine, boot *sysctld.Boot) ([]SysctlDrift, error) {
 	text, err := os.ReadFile(m.Path(NetworkLimitsFile))
 	if err != nil {
 		return nil, host.IgnoreMissing(err)
@@ -278,19 +279,35 @@ func driftedLimits(m host.Machine) ([]SysctlDrift, error) {
 		if host.IgnoreMissing(err) != nil {
 			return nil, err
 		}
-		if key == reservedPorts {
-			if missing := withoutPorts(want, have); missing != "" {
-				drifted = append(drifted, SysctlDrift{key, have, "also " + missing})
-			}
+		if least := lacks(key, have, want); least != "" {
+			drifted = append(drifted, SysctlDrift{key, have, least})
 			continue
 		}
-		n, errHave := strconv.Atoi(have)
-		least, errWant := strconv.Atoi(want)
-		if errWant == nil && (errHave != nil || n < least) {
-			drifted = append(drifted, SysctlDrift{key, have, "at least " + want})
+		set, is := boot.Of(key)
+		if least := lacks(key, set.Value, want); least != "" {
+			saw := "no setting for the next boot"
+			if is {
+				saw = atNextBoot(set)
+			}
+			drifted = append(drifted, SysctlDrift{key, saw, least})
 		}
 	}
 	return drifted, nil
+}
+
+// lacks describes what a value needs: a higher limit, or more ports; "" for nothing.
+func lacks(key, have, want string) string {
+	if key == reservedPorts {
+		if missing := withoutPorts(want, have); missing != "" {
+			return "also " + missing
+		}
+		return ""
+	}
+	n, errHave := strconv.Atoi(have)
+	if least, errWant := strconv.Atoi(want); errWant == nil && (errHave != nil || n < least) {
+		return "at least " + want
+	}
+	return ""
 }
 
 // withoutPorts is the list without the ports of another one. A list that cannot be read has none.

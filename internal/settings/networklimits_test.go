@@ -1,11 +1,14 @@
 package settings
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/internal/sysctld"
 )
 
 // TestNeighbours: a small cluster needs no more than the kernel has by default for few pods, and a
@@ -43,7 +46,7 @@ func TestNetworkLimits(t *testing.T) {
 
 	f.Put(t, reserved, "2379-2381\n")
 	f.Put(t, third, "1024\n")
-	drifted, err := driftedLimits(m)
+	drifted, err := drift(m)
 	wantDrift := []SysctlDrift{{"net.ipv4.neigh.default.gc_thresh3", "1024", "at least 2048"}, {"net.ipv4.ip_local_reserved_ports", "2379-2381", "also " + strings.TrimPrefix(want, "2379-2381,")}}
 	if err != nil || !slices.Equal(drifted, wantDrift) {
 		t.Errorf("drift: %+v, %v", drifted, err)
@@ -57,6 +60,41 @@ func TestNetworkLimits(t *testing.T) {
 	}
 	if ports, most := f.Get(reserved), f.Get(third); ports != "8080-8081\n" || most != "1024\n" || f.Has(NetworkLimitsFile) || f.Has(networkLimitsUndo) {
 		t.Errorf("after the undo: %q, %q", ports, most)
+	}
+}
+
+// drift is the drift of the limits now and at the next boot.
+func drift(m host.Machine) ([]SysctlDrift, error) {
+	boot, err := sysctld.Read(os.DirFS(m.Path("/")))
+	if err != nil {
+		return nil, err
+	}
+	return driftedLimits(m, boot)
+}
+
+// TestNetworkLimitsAtNextBoot: a file that sorts after airgap's lowers a limit and releases ports at the
+// next boot. Values that are enough are no drift.
+func TestNetworkLimitsAtNextBoot(t *testing.T) {
+	const third, reserved = "net.ipv4.neigh.default.gc_thresh3", "net.ipv4.ip_local_reserved_ports"
+	f, m := hosttest.New(t)
+	f.Put(t, "proc/sys/net/ipv4/ip_local_reserved_ports", "\n")
+	f.Put(t, "proc/sys/net/ipv4/neigh/default/gc_thresh3", "1024\n")
+	limits := NetworkLimits{Nodes: 3, PodsPerNode: 110, Ports: []Port{{First: 6443, Last: 6443}, {First: 10250, Last: 10250}}}
+	if err := NetworkLimitsStep(m, limits).Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string][]SysctlDrift{
+		"": nil,
+		third + " = 4096\n" + reserved + " = 6000-11000\n": nil,
+		third + " = 1024\n":              {{third, "1024 from the next boot on (/etc/sysctl.d/99-x.conf:1)", "at least 2048"}},
+		"# x\n" + reserved + " = 6443\n": {{reserved, "6443 from the next boot on (/etc/sysctl.d/99-x.conf:2)", "also 10250"}},
+		reserved + " =\n":                {{reserved, " from the next boot on (/etc/sysctl.d/99-x.conf:1)", "also 6443,10250"}},
+	} {
+		f.Put(t, "etc/sysctl.d/99-x.conf", text)
+		got, err := drift(m)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
+		}
 	}
 }
 

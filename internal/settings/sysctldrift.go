@@ -16,8 +16,8 @@ import (
 // next boot. Saw is "" where the kernel does not have it, as without its module.
 type SysctlDrift struct{ Key, Saw, Want string }
 
-// DriftedSysctls returns the parameters of NodeSysctls and NetworkLimitsStep with another value, and the
-// interfaces that do not forward.
+// DriftedSysctls returns the parameters of NodeSysctls and NetworkLimitsStep with another value, the
+// interfaces that do not forward, and a mask of the service that sets the parameters at boot.
 func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
 	boot, err := sysctld.Read(os.DirFS(m.Path("/")))
 	if err != nil {
@@ -44,8 +44,12 @@ func DriftedSysctls(m host.Machine) ([]SysctlDrift, error) {
 	if err != nil {
 		return nil, err
 	}
-	limits, err := driftedLimits(m)
-	return slices.Concat(drifted, links, limits), err
+	limits, err := driftedLimits(m, boot)
+	if err != nil {
+		return nil, err
+	}
+	masked, err := maskedService(m)
+	return slices.Concat(masked, drifted, links, limits), err
 }
 
 // driftedLinks returns the interfaces that do not forward now, or from the next boot on. They are no
@@ -73,6 +77,36 @@ func driftedLinks(m host.Machine, boot *sysctld.Boot) ([]SysctlDrift, error) {
 		}
 	}
 	return drifted, nil
+}
+
+// sysctlService applies the files at boot.
+const sysctlService = "systemd-sysctl.service"
+
+// maskedService returns a drift if systemd does not start the service at the next boot: then no file
+// sets a parameter. A mask in /run is lost at the boot.
+func maskedService(m host.Machine) ([]SysctlDrift, error) {
+	for _, dir := range []string{"/etc/systemd/system/", "/usr/local/lib/systemd/system/"} {
+		masked, err := emptyUnit(m.Path(dir + sysctlService))
+		if err != nil {
+			return nil, err
+		}
+		if masked {
+			return []SysctlDrift{{sysctlService, "masked by " + dir + sysctlService + ": the next boot sets no kernel parameter of a file", "not masked"}}, nil
+		}
+	}
+	return nil, nil
+}
+
+// emptyUnit reports whether a path masks a unit (systemd.unit(5)): a link to /dev/null, or an empty file.
+func emptyUnit(path string) (bool, error) {
+	if to, err := os.Readlink(path); err == nil {
+		return to == os.DevNull, nil
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return false, host.IgnoreMissing(err)
+	}
+	return info.Mode().IsRegular() && info.Size() == 0, nil
 }
 
 // set reports whether a setting has the value.
