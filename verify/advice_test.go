@@ -32,6 +32,10 @@ func TestAdvice(t *testing.T) {
 		says nodereport.Report
 	}{
 		{packagesUnchanged(), nodereport.Report{Packages: &nodereport.Packages{Changed: []string{"S.5....T.  /usr/bin/kubelet"}, Unlocked: []string{"kubelet"}}}},
+		{packagesUnchanged(), nodereport.Report{Packages: &nodereport.Packages{Unlocked: []string{"kubelet"}, Plugin: nodereport.PluginMissing}}},
+		{packagesUnchanged(), nodereport.Report{Packages: &nodereport.Packages{Unlocked: []string{"kubelet"}, Plugin: nodereport.PluginOff}}},
+		{unitsRun(), nodereport.Report{Units: []nodereport.Unit{{Name: "kubelet.service", State: "active", Restricted: "PrivateTmp=yes: own mounts"}}}},
+		{sysctlsStay(), nodereport.Report{Sysctls: []nodereport.Setting{{Key: "kernel.panic", Saw: "0", Want: "10"}, {Key: "systemd-sysctl.service", Saw: "masked", Want: "not masked"}}}},
 		{imagesPinned(), nodereport.Report{Images: &nodereport.Images{Unpinned: []string{"pause:3.10"}, Missing: []string{"flannel:v1"}}}},
 		{registriesReached(), nodereport.Report{Registries: []nodereport.Registry{{Address: "10.0.0.1:5000", Error: "no answer"}}}},
 		{timeSynchronized(), nodereport.Report{Clock: &nodereport.Clock{}}},

@@ -74,6 +74,9 @@ func unitsRun() rule {
 					Fix: fmt.Sprintf("on %s: journalctl -u %s --since -15min; systemctl start %s", host, u.Name, u.Name),
 				})
 			}
+			if u.Restricted != "" {
+				findings = append(findings, Finding{Object: "Node " + host + ", " + u.Name, Saw: u.Restricted, Want: "no setting that takes rights from it", Fix: "on " + host + ": " + u.Fix()})
+			}
 		}
 		return findings
 	})
@@ -151,8 +154,7 @@ func packagesUnchanged() rule {
 		}
 		if u := r.Packages.Unlocked; len(u) > 0 {
 			findings = append(findings, Finding{
-				Object: "Node " + host, Saw: result.Abbreviate(u) + ": the next dnf update may change it", Want: "locked in dnf",
-				Fix: "on " + host + ": run the same airgap install or airgap join again",
+				Object: "Node " + host, Saw: result.Abbreviate(u) + r.Packages.Saw(), Want: "locked in dnf", Fix: "on " + host + ": " + r.Packages.Fix(),
 			})
 		}
 		return findings
@@ -164,9 +166,7 @@ func sysctlsStay() rule {
 		var findings []Finding
 		for _, s := range r.Sysctls {
 			findings = append(findings, Finding{
-				Object: "Node " + host + ", " + s.Key, Saw: s.Saw, Want: s.Want,
-				Fix: "on " + host + ": find the line that sets it, also with a glob: grep -rs " + s.Key[strings.LastIndex(s.Key, ".")+1:] +
-					" /etc/sysctl.conf /etc/sysctl.d /run/sysctl.d /usr/local/lib/sysctl.d /usr/lib/sysctl.d /etc/tuned /usr/lib/tuned; then sysctl --system",
+				Object: "Node " + host + ", " + s.Key, Saw: s.Saw, Want: s.Want, Fix: "on " + host + ": " + s.Fix(),
 			})
 		}
 		return findings

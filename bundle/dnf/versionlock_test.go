@@ -142,6 +142,9 @@ func TestUnlocked(t *testing.T) {
 	want("before the lock", "kubelet-0:1.36.3-150500.1.1.x86_64", "kubectl-0:1.36.3-150500.1.1.x86_64")
 	runs(t, l)
 	want("after the lock")
+	if state, err := l.Plugin(); err != nil || state != "" {
+		t.Errorf("the plugin is %q, %v", state, err)
+	}
 	put(t, l.path("/etc/dnf/plugins/versionlock.list"), strings.Replace(l.text(t), "kubectl-0:1.36.3-150500.1.1.*\n", "", 1))
 	want("with one lock removed", "kubectl-0:1.36.3-150500.1.1.x86_64")
 	put(t, l.path(versionlockConf), "[main]\nenabled = 0\n")
@@ -149,7 +152,7 @@ func TestUnlocked(t *testing.T) {
 }
 
 func TestVersionLockWithoutThePlugin(t *testing.T) {
-	for name, conf := range map[string]string{"off": "[main]\nenabled=0\nlocklist=/etc/l\n", "no list": "[main]\nenabled=1\n", "not installed": ""} {
+	for name, conf := range map[string]string{"off": "[main]\nenabled=0\nlocklist=/etc/l\n", "off (no list)": "[main]\nenabled=1\n", "not installed": ""} {
 		l := lockable(t, "", "kubelet-0:1.36.3-150500.1.1.x86_64")
 		put(t, l.path(versionlockConf), conf)
 		if conf == "" {
@@ -159,6 +162,9 @@ func TestVersionLockWithoutThePlugin(t *testing.T) {
 		}
 		if done, err := VersionLockStep(l).Done(t.Context()); err != nil || !done {
 			t.Errorf("%s: %v, %v", name, done, err)
+		}
+		if state, err := l.Plugin(); err != nil || state == "" || !strings.HasPrefix(name, state) {
+			t.Errorf("%s: the plugin is %q, %v", name, state, err)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (s Settings) parts(m kubeadm.Machine) []nodereport.Part {
 	h := m.Host
 	parts := []nodereport.Part{
 		part("units", soon, brief, func(ctx context.Context, r *report) (err error) {
-			r.Units, err = nodereport.Units(ctx, h, s.Units)
+			r.Units, err = s.units(ctx, h)
 			return err
 		}),
 		part("programs", sometimes, brief, func(ctx context.Context, r *report) (err error) { r.Programs, err = s.programs(ctx, h); return err }),
@@ -221,8 +221,16 @@ func (s Settings) packages(ctx context.Context, m kubeadm.Machine) (*nodereport.
 	if err != nil {
 		return nil, err
 	}
-	unlocked, err := dnf.VersionLock{UndoFile: site.VersionlockUndo, Packages: s.Locked}.Unlocked()
-	return &nodereport.Packages{Changed: exceptModes(changed, closed), Unlocked: unlocked}, err
+	lock := dnf.VersionLock{UndoFile: site.VersionlockUndo, Packages: s.Locked}
+	unlocked, err := lock.Unlocked()
+	if err != nil {
+		return nil, err
+	}
+	found := &nodereport.Packages{Changed: exceptModes(changed, closed), Unlocked: unlocked}
+	if len(unlocked) > 0 {
+		found.Plugin, err = lock.Plugin()
+	}
+	return found, err
 }
 
 // exceptModes drops lines that say no more than that the mode of one of files is

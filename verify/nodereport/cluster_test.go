@@ -94,7 +94,7 @@ func full() Report {
 	at := metav1.NewTime(time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	return Report{
 		Program: "v1", BootID: "b", Kernel: "k", Programs: &Programs{"v2", "v1", "v1"},
-		Units:     []Unit{{"kubelet.service", "active"}},
+		Units:     []Unit{{"kubelet.service", "active", "PrivateTmp=yes: own mounts"}},
 		Cgroup:    &Cgroup{2, "cgroupfs", "systemd", "cgroupfs", "systemd", []string{"/etc/containerd/conf.d/99-nvidia.toml"}},
 		ProxyMode: "nftables",
 		Network: &HostNetwork{
@@ -104,7 +104,7 @@ func full() Report {
 		HostLinks:    fullLinks(),
 		NextBoot:     &NextBoot{[]BootProblem{{"swap", "off now; the next boot turns on /dev/sdb (/etc/fstab line 4)", "no active swap", "remove the line"}}},
 		Images:       &Images{[]string{"a"}, []string{"b"}},
-		Packages:     &Packages{[]string{"S.5....T.  /usr/bin/kubelet"}, []string{"kubelet-0:1-1.x86_64"}},
+		Packages:     &Packages{[]string{"S.5....T.  /usr/bin/kubelet"}, []string{"kubelet-0:1-1.x86_64"}, PluginMissing},
 		Links:        []Link{{"flannel.1", "vxlan", 1450, true}},
 		Sysctls:      []Setting{{"net.ipv4.ip_forward", "0", "1"}},
 		Registries:   []Registry{{"10.0.0.1:5000", "node1", "no answer"}},

@@ -69,6 +69,9 @@ type Programs struct {
 type Unit struct {
 	Name  string `json:"name"`  // "kubelet.service"
 	State string `json:"state"` // systemd's ActiveState: "active"
+	// Restricted are effective settings of a service that runs containers which take rights from it:
+	// "PrivateTmp=yes: ...".
+	Restricted string `json:"restricted,omitempty"`
 }
 
 // Cgroup has the effective cgroup drivers, the configured one, and the one that the host requires.
@@ -95,6 +98,7 @@ type Packages struct {
 	// Changed has the lines of `rpm -V`, except configuration files: "S.5....T.  /usr/bin/kubelet".
 	Changed  []string `json:"changed,omitempty"`
 	Unlocked []string `json:"unlocked,omitempty"` // without a dnf versionlock
+	Plugin   string   `json:"plugin,omitempty"`   // state of the plugin versionlock if it locks nothing: PluginMissing, PluginOff
 }
 
 // Link is a network interface of the host, except those of pods.

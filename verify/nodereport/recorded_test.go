@@ -43,7 +43,7 @@ func TestStatusText(t *testing.T) {
 func TestUnits(t *testing.T) {
 	h := &recorded{said: "ActiveState=active\n\nActiveState=failed\n"}
 	got, err := Units(t.Context(), h, []string{"kubelet.service", "containerd.service"})
-	if want := []Unit{{"kubelet.service", "active"}, {"containerd.service", "failed"}}; err != nil || !slices.Equal(got, want) {
+	if want := []Unit{{Name: "kubelet.service", State: "active"}, {Name: "containerd.service", State: "failed"}}; err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %v, %v, want %v", got, err, want)
 	}
 	if h.asked != "systemctl show --property=ActiveState kubelet.service containerd.service" {
@@ -55,7 +55,7 @@ func TestUnits(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	units := []Unit{{"chronyd.service", "inactive"}, {"ntpd.service", "active"}, {"systemd-timesyncd.service", "active"}}
+	units := []Unit{{Name: "chronyd.service", State: "inactive"}, {Name: "ntpd.service", State: "active"}, {Name: "systemd-timesyncd.service", State: "active"}}
 	tests := map[string]struct {
 		kernel unix.Timex
 		units  []Unit
