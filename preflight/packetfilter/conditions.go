@@ -34,10 +34,18 @@ func clauses() []clause {
 		{form(`ip daddr`), func(v values) matcher { return func(p Packet) tri { return v.any(hasAddress(p.To)) } }},
 		{form(`(?:tcp|udp|th) dport`), func(v values) matcher { return func(p Packet) tri { return v.any(hasPort(p.Port)) } }},
 		{form(`(?:meta )?iif(?:name)?`), func(v values) matcher { return func(p Packet) tri { return v.any(hasName(p.Link)) } }},
-		{form(`(?:meta )?oif(?:name)?`), func(values) matcher { return always(no) }}, // no packet to a program leaves
+		{form(`(?:meta )?oif(?:name)?`), func(v values) matcher { return func(p Packet) tri { return p.leaves(v) } }},
 		{form(`ct state`), func(v values) matcher { return always(v.any(hasState)) }},
 		{form(`ct status`), func(values) matcher { return always(no) }},
 	}
+}
+
+// leaves compares the interface by which the packet leaves. No packet to a program leaves.
+func (p Packet) leaves(by values) tri {
+	if p.Out == "" {
+		return no
+	}
+	return by.any(hasName(p.Out))
 }
 
 var (
@@ -125,7 +133,7 @@ func iptablesPart(option string, v values) (part matcher, taken int) {
 	case "-i", "--in-interface":
 		return func(p Packet) tri { return v.any(hasName(p.Link)) }, 1
 	case "-o", "--out-interface":
-		return always(no), 1
+		return func(p Packet) tri { return p.leaves(v) }, 1
 	case "--dport", "--dports", "--destination-port", "--destination-ports":
 		return func(p Packet) tri { return v.any(hasPort(p.Port)) }, 1
 	case "--state", "--ctstate":

@@ -41,9 +41,9 @@ var (
 	iptablesComment  = regexp.MustCompile(`-m comment|--comment ("[^"]*"|\S+)`)
 )
 
-// declare sets the policy of a chain. Only the built-in chains of the table filter have a hook here.
+// declare sets the policy of a chain. Chains of the table nat have no hook here: they stop no packets.
 func (s *Set) declare(c *chain, policy, at string) {
-	hooks := map[string]string{"INPUT": "input", "FORWARD": "forward", "OUTPUT": "output"}
+	hooks := map[string]string{"INPUT": "input", "FORWARD": "forward", "OUTPUT": "output", "PREROUTING": "prerouting"}
 	if policy != "-" && (strings.HasSuffix(c.table, " filter") || strings.HasSuffix(c.table, " mangle") || strings.HasSuffix(c.table, " raw") || strings.HasSuffix(c.table, " security")) {
 		c.hook = hooks[c.name]
 	}

@@ -8,12 +8,13 @@ import (
 	"strings"
 )
 
-// Packet is the first packet of a connection to a program on this host.
+// Packet is the first packet of a connection to a program on this host, or through it.
 type Packet struct {
 	From, To netip.Addr // IPv4
 	Protocol string     // "tcp" or "udp"
 	Port     int
 	Link     string // interface by which it arrives
+	Out      string // interface by which it leaves; "" for a program on this host
 }
 
 // End is the rule that ends the way of a packet.
@@ -28,25 +29,28 @@ type End struct {
 	Sure bool
 	// Table has the chain of the rule: "inet firewalld".
 	Table string
+	// Policy is true for the policy of a chain.
+	Policy bool
 }
 
 // Empty reports whether there are no chains.
 func (s *Set) Empty() bool { return len(s.chains) == 0 }
 
-// End follows a packet through the chains that can stop it on its way to a program. A rule that
+// End follows a packet through the chains that can stop it on its way. A rule that
 // firewalld's zones cannot overrule has priority over one that they can: it stops the packet in any
 // case.
 func (s *Set) End(p Packet) End {
 	var fixed, opens, doubt End
 	for _, key := range s.order {
 		c := s.chains[key]
-		if c.hook != "input" && c.hook != "prerouting" && (c.hook != "ingress" || !slices.Contains(nameList.FindAllString(c.device, -1), p.Link)) {
+		if !p.passes(c) {
 			continue
 		}
 		w := &walker{set: s, packet: p}
 		found, ended := w.walk(c, 0)
 		if !ended && c.policy == "drop" {
 			found = w.end(c, "policy drop")
+			found.Policy = true
 		}
 		switch {
 		case found.Rule != "" && found.Opens && opens.Rule == "":
@@ -65,6 +69,21 @@ func (s *Set) End(p Packet) End {
 		return opens
 	}
 	return doubt
+}
+
+// passes reports whether the packet passes the chain's hook.
+func (p Packet) passes(c *chain) bool {
+	switch c.hook {
+	case "prerouting":
+		return true
+	case "ingress":
+		return slices.Contains(nameList.FindAllString(c.device, -1), p.Link)
+	case "input":
+		return p.Out == ""
+	case "forward":
+		return p.Out != ""
+	}
+	return false
 }
 
 // walker follows a packet through the chains of one hook.

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"airgap.dev/airgap/preflight/packetfilter"
 )
 
 const (
@@ -20,7 +23,7 @@ const (
 )
 
 // connect returns the connections from one pod to another that do not pass, with their errors.
-func connect(ctx context.Context, from, to *end) ([]string, error) {
+func connect(ctx context.Context, from, to *end) ([]*attempt, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var servers sync.WaitGroup
@@ -39,10 +42,11 @@ func connect(ctx context.Context, from, to *end) ([]string, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	var lost []string
+	var lost []*attempt
 	for _, a := range all {
+		a.packet = packetfilter.Packet{From: from.pod, To: a.to, Protocol: strings.TrimSuffix(a.protocol, "4"), Port: port, Link: from.name, Out: to.name}
 		if a.err != nil {
-			lost = append(lost, fmt.Sprintf("%s (%s)", a.name, reason(a.err)))
+			lost = append(lost, a)
 		}
 	}
 	return lost, nil
@@ -52,6 +56,7 @@ func connect(ctx context.Context, from, to *end) ([]string, error) {
 type attempt struct {
 	name, protocol string
 	to             netip.Addr
+	packet         packetfilter.Packet
 	err            error
 }
 

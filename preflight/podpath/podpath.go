@@ -71,7 +71,10 @@ func Try(ctx context.Context, h host.Host, pods, services netip.Prefix) facts.Po
 	case err != nil:
 		return facts.PodPath{Outcome: facts.OutcomeOf(err)}
 	}
-	path := facts.PodPath{Outcome: facts.OutcomeOf(nil), Lost: lost}
+	path := facts.PodPath{Outcome: facts.OutcomeOf(nil)}
+	for _, a := range lost {
+		path.Lost = append(path.Lost, fmt.Sprintf("%s (%s)", a.name, reason(a.err)))
+	}
 	if len(lost) > 0 {
 		after := counters(ctx, h)
 		for _, rule := range after.order {
@@ -79,6 +82,9 @@ func Try(ctx context.Context, h host.Host, pods, services netip.Prefix) facts.Po
 				path.Rules = append(path.Rules, rule)
 			}
 		}
+	}
+	if len(path.Rules) == 0 {
+		path.Rules = ending(ctx, h, lost)
 	}
 	return path
 }
@@ -106,7 +112,7 @@ func (e *usedError) Error() string {
 	return "this host has a route into the pod or Service subnet: " + e.route
 }
 
-func try(ctx context.Context, outside netns.NsHandle, pods, services netip.Prefix) (lost []string, err error) {
+func try(ctx context.Context, outside netns.NsHandle, pods, services netip.Prefix) (lost []*attempt, err error) {
 	handle, err := netlink.NewHandleAt(outside)
 	if err != nil {
 		return nil, fmt.Errorf("open netlink: %w", err)

@@ -88,6 +88,13 @@ func TestTry(t *testing.T) {
 		{"Service addresses are dropped before the routing",
 			"nft 'table ip raw { chain pre { type filter hook prerouting priority -300; ip daddr 10.96.0.0/12 counter drop; }; }'",
 			2, "TCP from pod to Service address", "chain pre of table ip raw"},
+		{"a rule without a counter", forward("ct state established accept; ip saddr 10.0.0.0/8 ip daddr 10.244.0.0/16 drop; ip daddr 10.96.0.0/12 drop"), all, "no answer",
+			`"ip saddr 10.0.0.0/8 ip daddr 10.244.0.0/16 drop" in chain FORWARD of table ip filter`},
+		{"Service addresses are dropped before the routing, without a counter",
+			"nft 'table ip raw { chain pre { type filter hook prerouting priority -300; ip daddr 10.96.0.0/12 drop; }; }'",
+			2, "TCP from pod to Service address", `"ip daddr 10.96.0.0/12 drop" in chain pre of table ip raw`},
+		{"by the interface to the pod", forward(`oifname != "ens1" reject`), all, "refused", `"oifname != \"ens1\" reject" in chain FORWARD`},
+		{"a rule that nobody understands", forward("meta mark != 0x5 drop"), all, "no answer", ""},
 		{"only what comes in through the network card", forward("iifname \"ens1\" drop"), 0, "", ""},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
