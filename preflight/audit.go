@@ -2,15 +2,17 @@ package preflight
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
+	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/preflight/facts"
 )
 
 var auditd = Check{
 	ID: "auditd", Title: "Audit log cannot stop the host", Source: "airgap: kubelet probes and containers start hundreds of programs a minute; auditd.conf(5), auditctl(8)",
 	Breaks: "The audit log fills its disk within hours, and auditd halts the host; or the kernel panics because its queue of records is full.",
-	Needs:  []string{"audit", "units"}, Run: judgeAudit,
+	Needs:  []string{"audit", "units", "nextKernel"}, Run: judgeAudit,
 }
 
 // enoughBacklog is the queue of hardening guides for a busy host.
@@ -40,7 +42,7 @@ func judgeAudit(f *facts.Facts, _ *Want) Result {
 		}
 		fix = append(fix, "ask the administrators for -f 1, which logs a lost record")
 	}
-	if short := shortQueue(rules.Backlog, rules.BacklogAt); short != "" && len(found) > 0 {
+	if short, sure := shortQueue(f); short != "" && (sure || len(found) > 0) {
 		found = append(found, short)
 		fix = append(fix, fmt.Sprintf("set -b %d or more", enoughBacklog))
 	}
@@ -57,13 +59,22 @@ func judgeAudit(f *facts.Facts, _ *Want) Result {
 	return Result{status, strings.Join(found, "\n"), "an audit log that containers cannot fill", strings.Join(fix, "; ")}
 }
 
-// shortQueue describes a queue that a burst of records fills: programs then wait, and records are lost.
-func shortQueue(records int, at string) string {
-	switch {
-	case records == 0:
-		return "no file sets the length of the queue (-b)"
-	case records < enoughBacklog:
-		return fmt.Sprintf("the queue has only %d records (-b in %s): when it is full, programs wait", records, at)
+// shortQueue describes a queue that a burst of records fills: programs then wait, and records are lost. A
+// rule has priority over the kernel command line. Without both, the queue is the kernel's or the site's: it
+// is not sure that it is short.
+func shortQueue(f *facts.Facts) (found string, sure bool) {
+	records, at := f.Audit.Rules.Backlog, "-b in "+f.Audit.Rules.BacklogAt
+	if records == 0 {
+		const option = "audit_backlog_limit"
+		cmdline, from := f.NextCmdline()
+		limit, err := strconv.Atoi(nextboot.Last(cmdline, option).Value)
+		if err != nil {
+			return "no file sets the length of the queue (-b)", false
+		}
+		records, at = limit, option+" in "+from
 	}
-	return ""
+	if records >= enoughBacklog || records == 0 { // 0: without a limit
+		return "", false
+	}
+	return fmt.Sprintf("the queue has only %d records (%s): when it is full, programs wait", records, at), true
 }

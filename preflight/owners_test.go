@@ -92,13 +92,15 @@ func TestUSBStorage(t *testing.T) {
 		"no new USB devices":      {"proc/cmdline", "usbcore.authorized_default=0", "", "", "usbcore.authorized_default=0"},
 		"nousb":                   {"proc/cmdline", "quiet nousb", "", "", "nousb"},
 		"usbguard":                {"etc/motd", "", "active", "", "usbguard.service is active"},
-		"usbguard is off":         {"etc/motd", "", "inactive", "", ""},
+		"usbguard is off":         {"etc/motd", "", "inactive", "", "the next boot starts usbguard.service"},
+		"usbguard stays off":      {"etc/motd", "", "off", "", ""},
+		"the next entry":          {"boot/loader/entries/a.conf", "title A\nlinux /vmlinuz-5.14.0-1.el9.x86_64\noptions ro nousb\n", "", "", "/boot/loader/entries/a.conf line 3: nousb"},
 		"readable already":        {"etc/modprobe.d/cis.conf", "install usb-storage /bin/true\n", "", "sda3", ""},
 		"read through NFS":        {"etc/modprobe.d/cis.conf", "install usb-storage /bin/true\n", "", "network", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := gatherFiles(t, map[string]string{tc.file: tc.text})
-			f.Units = []facts.Unit{{Name: "usbguard.service", State: tc.unit, Enabled: "enabled"}}
+			f.Units = []facts.Unit{{Name: "usbguard.service", State: tc.unit, Enabled: map[bool]string{true: "enabled", false: "disabled"}[strings.HasSuffix(tc.unit, "active")]}}
 			got := judgeUSB(f, &Want{MediumDevices: strings.Fields(tc.medium)})
 			if tc.want == "" && got.Status != Pass || tc.want != "" && (got.Status != Warn || !strings.Contains(got.Found, tc.want)) {
 				t.Errorf("got %+v, want %q", got, tc.want)

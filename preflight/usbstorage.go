@@ -31,14 +31,17 @@ func USBBlocks(f *facts.Facts) (found []string) {
 	for _, l := range f.USBBlocked {
 		found = append(found, l.String())
 	}
-	if f.Unit("usbguard.service").Active() {
+	switch unit := f.Unit("usbguard.service"); {
+	case unit.Active():
 		found = append(found, "usbguard.service is active and blocks unknown drives")
+	case unit.Later():
+		found = append(found, "the next boot starts usbguard.service, which blocks unknown drives")
 	}
 	return found
 }
 
 func usbException(f *facts.Facts) string {
-	if f.Unit("usbguard.service").Active() {
+	if unit := f.Unit("usbguard.service"); unit.Active() || unit.Later() {
 		return "usbguard list-devices --blocked; usbguard allow-device NUMBER"
 	}
 	return "remove the line for the installation, then modprobe usb-storage"
