@@ -13,7 +13,7 @@ import (
 var cidrOverlap = Check{
 	ID: "cidr-overlap", Title: "Pod and Service subnets are free", Source: "kubespray; embedded-cluster",
 	Breaks: "The cluster would treat the site's hosts as pods or Services, and could not reach them.",
-	Needs:  []string{"links", "routes", "resolv", "timeServers"}, Run: judgeOverlap,
+	Needs:  []string{"links", "routes", "resolv", "hosts", "timeServers"}, Run: judgeOverlap,
 }
 
 // usedRange is an address range that the site already uses.

@@ -10,7 +10,7 @@ import (
 var timeSync = Check{
 	ID: "time-sync", Title: "Clock is synchronized", Source: "replicatedhq/embedded-cluster; etcd and TLS need it",
 	Breaks: "Clocks drift apart: certificates are not valid yet on other hosts, and etcd loses its leader.",
-	Needs:  []string{"synchronized"}, Run: judgeSynchronized,
+	Needs:  []string{"synchronized", "units"}, Run: judgeSynchronized,
 }
 
 func judgeSynchronized(f *facts.Facts, _ *Want) Result {

@@ -29,12 +29,18 @@ func recording(t testing.TB, name string) []byte {
 	return archive
 }
 
-// gather returns the facts of a recorded host.
-func gather(t testing.TB, name string) *facts.Facts {
+// replayed is a recorded host.
+func replayed(t testing.TB, name string) host.Host {
 	t.Helper()
 	h, err := replay.Host(recording(t, name))
 	require.NoError(t, err)
-	f, err := facts.Gather(t.Context(), h)
+	return h
+}
+
+// gather returns the facts of a recorded host.
+func gather(t testing.TB, name string) *facts.Facts {
+	t.Helper()
+	f, err := facts.Gather(t.Context(), replayed(t, name))
 	require.NoError(t, err)
 	return f
 }
@@ -141,8 +147,8 @@ func recordedHosts() []recordedHost {
 		},
 		{
 			host: "rocky9-unprivileged",
-			errors: []string{"kernel-running", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "passwords", "limits",
-				"networkmanager", "nm-cloud-setup", "nft-foreign", "segmentation-agent", "proxy-env", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
+			errors: []string{"kernel-running", "kernel-modules", "modules-locked", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "passwords", "limits",
+				"networkmanager", "nm-cloud-setup", "sysctl-override", "nft-foreign", "segmentation-agent", "proxy-env", "resolv-conf", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{
 			host:   "oracle8-uek-ftype0",

@@ -10,7 +10,7 @@ import (
 var kernelVersion = Check{
 	ID: "kernel-version", Title: "Kernel is new enough", Source: "kubernetes/system-validators; kubernetes#131919; runc docs/cgroup-v2.md",
 	Breaks: "Kubernetes, runc and kube-proxy's nftables mode require features that older kernels do not have.",
-	Needs:  []string{"kernel"}, Run: judgeKernelVersion,
+	Needs:  []string{"kernel", "cgroup"}, Run: judgeKernelVersion,
 }
 
 func judgeKernelVersion(f *facts.Facts, w *Want) Result {

@@ -14,7 +14,7 @@ import (
 var kernelModules = Check{
 	ID: "kernel-modules", Title: "Required kernel modules are available", Source: "replicatedhq/embedded-cluster and its PR 1888; kops#18724; modprobe.d(5)",
 	Breaks: "Without these modules there is no overlayfs for images, or no network between pods.",
-	Needs:  []string{"modules", "kernel", "nextKernel", "bootModules", "blocked"}, Run: judgeModules,
+	Needs:  []string{"modules", "kernel", "nextKernel", "bootModules", "blocked", "units"}, Run: judgeModules,
 }
 
 // moduleFaults are the required modules that a kernel cannot load, by the reason.
@@ -39,6 +39,9 @@ func judgeModules(f *facts.Facts, w *Want) Result {
 	if f.Unit("systemd-modules-load.service").Enabled == "masked" {
 		found, fix = append(found, "systemd-modules-load.service is masked: the next boot loads no module of a file"), append(fix, "run systemctl unmask systemd-modules-load")
 	}
+	if unlisted := unlistedModules(f, w); len(unlisted) > 0 {
+		found, fix = append(found, "no file in modules-load.d loads at the next boot: "+strings.Join(unlisted, ", ")), append(fix, "write these modules to /etc/modules-load.d/airgap.conf, one per line; or run the same airgap install or airgap join again")
+	}
 	if len(found) > 0 {
 		return Result{Fail, strings.Join(found, "; "), "loaded, built in or loadable, now and at the next boot", strings.Join(slices.Compact(fix), "; ")}
 	}
@@ -46,6 +49,15 @@ func judgeModules(f *facts.Facts, w *Want) Result {
 		return pass("all %d modules are available, with kernel-modules-extra of the bundle: %s", len(neededModules(w)), strings.Join(bundled, ", "))
 	}
 	return pass("all %d modules are available", len(neededModules(w)))
+}
+
+// unlistedModules are the modules of airgap's file that the next boot does not load. A mask of
+// systemd-modules-load has its own line.
+func unlistedModules(f *facts.Facts, w *Want) []string {
+	if f.Unit("systemd-modules-load.service").Enabled == "masked" {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(w.LoadedAtBoot), f.LoadedAtBoot)
 }
 
 // moduleFaults judges a kernel, of which state returns the state of a module, and why it is
@@ -176,42 +188,38 @@ func neededModules(w *Want) [][]string {
 var modulesLocked = Check{
 	ID: "modules-locked", Title: "Kernel modules can be loaded", Source: "sysctl kernel.modules_disabled",
 	Breaks: "A module that is not loaded yet cannot be loaded before the next reboot: pods would have no network.",
-	Needs:  []string{"sysctls", "modules"}, Run: judgeModulesLocked,
+	Needs:  []string{"sysctls", "modules", "modulesLoad", "bootModules", "nextKernel", "units"}, Run: judgeModulesLocked,
 }
 
+// judgeModulesLocked judges the lock of now and the one of the next boot. systemd loads the modules in
+// /etc/modules-load.d before it sets kernel parameters, and install writes only some of them there. A
+// module that is merely loaded now is not loaded at the next boot.
 func judgeModulesLocked(f *facts.Facts, w *Want) Result {
 	s := f.Sysctl(facts.LockedParameter)
-	if s.Value != "1" {
-		return judgeModulesLockedAtBoot(f, w, s)
-	}
-	var later []string
+	const want = "kernel.modules_disabled = 0"
+	var now, later []string
 	for _, alternatives := range neededModules(w) {
 		if f.BestModule(alternatives) == facts.Loadable {
+			now = append(now, alternatives[0])
+		}
+		if f.BestModule(alternatives).Known() && !slices.ContainsFunc(alternatives, f.LoadedAtBoot) {
 			later = append(later, alternatives[0])
 		}
 	}
-	if len(later) == 0 {
-		return pass("locked, but all required modules are loaded or built in")
-	}
-	return Result{Fail, "locked, and not loaded yet: " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
-		"add these modules to /etc/modules-load.d, remove the sysctl, and reboot"}
-}
-
-// judgeModulesLockedAtBoot fails for modules that the kernel loads on demand. systemd loads those in
-// /etc/modules-load.d before it sets kernel parameters, and install writes only some of them there.
-func judgeModulesLockedAtBoot(f *facts.Facts, w *Want, s facts.Sysctl) Result {
-	if s.Boot != "1" {
+	switch {
+	case s.Value == "1" && len(now) > 0:
+		return Result{Fail, "locked, and not loaded yet: " + strings.Join(now, ", "), want,
+			"add these modules to /etc/modules-load.d, remove the sysctl, and reboot"}
+	case s.Value == "1" && len(later) > 0:
+		return Result{Fail, "locked; loaded now, and no file loads them at the next boot: " + strings.Join(later, ", "), want,
+			"write these modules to a file in /etc/modules-load.d, one per line"}
+	case s.Value == "1":
+		return pass("locked, but all required modules are loaded or built in, now and at the next boot")
+	case s.Boot != "1":
 		return pass("not locked")
+	case len(later) == 0:
+		return pass("not locked now, %s at every boot; all required modules are built in or in modules-load.d", s.Setting())
 	}
-	var later []string
-	for _, alternatives := range neededModules(w) {
-		if state := f.BestModule(alternatives); state == facts.Loadable || state == facts.Loaded {
-			later = append(later, alternatives[0])
-		}
-	}
-	if len(later) == 0 {
-		return pass("not locked now, %s at every boot; all required modules are built in", s.Setting())
-	}
-	return Result{Fail, "not locked now, but " + s.Setting() + " at every boot: the kernel then refuses " + strings.Join(later, ", "), "kernel.modules_disabled = 0",
-		"remove the line from " + s.File + "; or write these modules to a file in /etc/modules-load.d, and " + w.reboot()}
+	return Result{Fail, "not locked now, but " + s.Setting() + " at every boot: the kernel then refuses " + strings.Join(later, ", "), want,
+		"remove the line from " + s.File + "; or write these modules to a file in /etc/modules-load.d, one per line"}
 }

@@ -11,7 +11,7 @@ import (
 var mountNoexec = Check{
 	ID: "mount-noexec", Title: "Mount options allow containers", Source: "k3s#7296, mount manual",
 	Breaks: "Programs of containers do not start from a file system that is mounted with noexec, and nothing can be installed on a read-only one.",
-	Needs:  []string{"filesystems"}, Run: judgeMountOptions,
+	Needs:  []string{"filesystems", "bootMounts"}, Run: judgeMountOptions,
 }
 
 func judgeMountOptions(f *facts.Facts, w *Want) Result {

@@ -63,7 +63,7 @@ func judgeLocalhost(f *facts.Facts, w *Want) Result {
 var resolvConf = Check{
 	ID: "resolv-conf", Title: "Pods can use the host's name servers", Source: "kubespray; embedded-cluster: CoreDNS forwards to them",
 	Breaks: "CoreDNS forwards to the host's name servers. Without any it does not start. With a loopback address it queries itself in a loop.",
-	Needs:  []string{"resolv"}, Run: judgeResolv,
+	Needs:  []string{"resolv", "units"}, Run: judgeResolv,
 }
 
 func judgeResolv(f *facts.Facts, w *Want) Result {

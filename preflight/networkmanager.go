@@ -22,7 +22,7 @@ func judgeNetworkManager(f *facts.Facts, _ *Want) Result {
 var nmCloudSetup = Check{
 	ID: "nm-cloud-setup", Title: "nm-cloud-setup leaves the pods' routes alone", Source: "rke2#1053, rke2#8935: fixed in NetworkManager 1.32",
 	Breaks: "nm-cloud-setup periodically adds its own routing rules: packets from pods take another route, or are lost.",
-	Needs:  []string{"units"}, Run: judgeCloudSetup,
+	Needs:  []string{"units", "packages"}, Run: judgeCloudSetup,
 }
 
 func judgeCloudSetup(f *facts.Facts, _ *Want) Result {

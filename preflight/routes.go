@@ -11,7 +11,7 @@ import (
 var defaultRoute = Check{
 	ID: "default-route", Title: "Host has a default route", Source: "kubeadm and kube-proxy: Service addresses need a route",
 	Breaks: "No interface has the addresses of Services: without a default route the kernel rejects packets to them.",
-	Needs:  []string{"routes"}, Run: judgeDefaultRoute,
+	Needs:  []string{"routes", "links"}, Run: judgeDefaultRoute,
 }
 
 // judgeDefaultRoute checks only IPv4, because Services have IPv4 addresses.

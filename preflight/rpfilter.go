@@ -10,7 +10,7 @@ import (
 var rpFilter = Check{
 	ID: "rp-filter", Title: "Reverse path filter allows asymmetric routes", Source: "replicatedhq/embedded-cluster; kernel documentation: ip-sysctl",
 	Breaks: "A host with several networks silently drops packets from the other networks.",
-	Needs:  []string{"filtering", "links"}, Run: judgeRPFilter,
+	Needs:  []string{"filtering", "links", "sysctls"}, Run: judgeRPFilter,
 }
 
 // judgeRPFilter judges the present values and those of the next boot.
@@ -66,7 +66,7 @@ func judgeLooseForAll(_ *facts.Facts, w *Want, at moment) Result {
 var arpSysctl = Check{
 	ID: "arp-sysctl", Title: "Host answers ARP requests for its addresses", Source: "replicatedhq/embedded-cluster; kernel documentation: ip-sysctl",
 	Breaks: "Neighbors get no ARP reply for addresses of the host, such as those of a load balancer or a Service.",
-	Needs:  []string{"filtering", "links"}, Run: judgeARP,
+	Needs:  []string{"filtering", "links", "sysctls"}, Run: judgeARP,
 }
 
 func judgeARP(f *facts.Facts, _ *Want) Result {

@@ -84,7 +84,7 @@ func closedPorts(f *facts.Facts, firewalld bool) (found []string) {
 var fips = Check{
 	ID: "fips", Title: "FIPS mode is off", Source: "airgap: programs of the cluster are not FIPS-validated",
 	Breaks: "A site that requires validated cryptography must know that the cluster's programs are not FIPS-validated.",
-	Needs:  []string{"security"}, Run: judgeFIPS,
+	Needs:  []string{"security", "nextKernel"}, Run: judgeFIPS,
 }
 
 func judgeFIPS(f *facts.Facts, _ *Want) Result {

@@ -15,7 +15,7 @@ import (
 var swap = Check{
 	ID: "swap", Title: "Swap is off", Source: "kubeadm Swap; kubelet failSwapOn; fstab(5), systemd.swap(5), zram-generator.conf(5)",
 	Breaks: "The kubelet does not start while swap is on.",
-	Needs:  []string{"swap", "bootSwap"}, Run: judgeSwap,
+	Needs:  []string{"swap", "bootSwap", "nextKernel"}, Run: judgeSwap,
 }
 
 func judgeSwap(f *facts.Facts, w *Want) Result {

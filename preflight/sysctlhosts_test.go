@@ -19,6 +19,8 @@ func TestParametersAtTheNextBoot(t *testing.T) {
 	}
 	cilium := flannel
 	cilium.Network = native("cilium")
+	nftables := flannel
+	nftables.ProxyMode = "nftables"
 	type found map[string]string // "STATUS TEXT" by check
 	for _, test := range []struct {
 		host string
@@ -49,6 +51,16 @@ func TestParametersAtTheNextBoot(t *testing.T) {
 			"modules-locked":  "fail not locked now, but /etc/sysctl.d/70-lock.conf:1 sets kernel.modules_disabled = 1 at every boot: the kernel then refuses",
 			"limits":          "warn /etc/sysctl.d/70-lock.conf:2 sets kernel.pid_max = 32768 at every boot",
 			"user-namespaces": "warn none can be created: user.max_user_namespaces = 0 now, although /etc/sysctl.d/70-lock.conf:3 sets user.max_user_namespaces = 15000",
+		}},
+		{"rocky9-modules-listed", flannel, found{
+			"modules-locked":  "pass not locked now, /etc/sysctl.d/70-lock.conf:1 sets kernel.modules_disabled = 1 at every boot; all required modules are built in or in modules-load.d",
+			"limits":          "warn",
+			"user-namespaces": "warn",
+		}},
+		{"rocky9-modules-listed", nftables, found{
+			"modules-locked":  "fail not locked now, but /etc/sysctl.d/70-lock.conf:1 sets kernel.modules_disabled = 1 at every boot: the kernel then refuses nft_chain_nat, nft_nat, nft_masq",
+			"limits":          "warn",
+			"user-namespaces": "warn",
 		}},
 	} {
 		t.Run(test.host, func(t *testing.T) {

@@ -53,7 +53,7 @@ func judgeInotify(f *facts.Facts, w *Want) Result {
 var sysctlOverride = Check{
 	ID: "sysctl-override", Title: "Kernel parameters stay set", Source: "sysctl.d(5); tuned-main.conf: reapply_sysctl",
 	Breaks: "The cluster works until the next reboot. Then another file or tuned overrides the parameters.",
-	Needs:  []string{"sysctls", "tuned"}, Run: judgeOverrides,
+	Needs:  []string{"sysctls", "tuned", "units"}, Run: judgeOverrides,
 }
 
 // judgeOverrides skips the parameters that other checks cover.

@@ -79,6 +79,7 @@ type Want struct {
 
 	Packages      []string  // names of all RPMs to install
 	Headers       []string  // releases of kernels, as in uname -r, with headers in the bundle; nil if unknown
+	LoadedAtBoot  []string  // modules that a file of airgap must load at the next boot; nil before the installation
 	ModulesExtra  []string  // releases of kernels with kernel-modules-extra in the bundle
 	NouveauOff    bool      // the installation disables nouveau
 	Installer     bool      // NVIDIA's installer installs the driver, and builds its module

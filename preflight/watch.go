@@ -1,6 +1,10 @@
 package preflight
 
-import "airgap.dev/airgap/preflight/facts"
+import (
+	"slices"
+
+	"airgap.dev/airgap/preflight/facts"
+)
 
 // watchedCheck is a check that judges the next boot of a running node, too.
 type watchedCheck struct {
@@ -9,12 +13,26 @@ type watchedCheck struct {
 }
 
 // watchedChecks does not have the kernel parameters that the installation sets: the node reports them
-// separately. Warnings of the other checks are no change, such as a mount that may be missing.
+// separately (settings.DriftedSysctls). Warnings of the other checks are no change, such as a mount that may be missing.
 func watchedChecks() []watchedCheck {
 	return []watchedCheck{
-		{swap, false}, {selinux, true}, {bootMounts, false}, {kernelModules, false}, {modulesLocked, false},
+		{swap, false}, {without(selinux, "directories"), true}, {bootMounts, false}, {needing(kernelModules, "modulesLoad"), false}, {modulesLocked, false},
 		{cgroupVersion, true}, {cgroupControllers, false}, {memory, false}, {cpuCount, false}, {ipv6, false}, {hostname, false},
+		{mountNoexec, false}, {multipath, false}, {userNamespaces, false}, {rpFilter, false}, {proxyEnv, false}, {serviceRules, false}, {nmCloudSetup, false}, {sysctlOverride, false},
 	}
+}
+
+// needing returns the check with more facts: only a watched node needs airgap's file in modules-load.d.
+func needing(c Check, fact string) Check {
+	c.Needs = append(slices.Clone(c.Needs), fact)
+	return c
+}
+
+// without returns the check without a need: the report does not judge the labels of directories, which a
+// boot does not change.
+func without(c Check, fact string) Check {
+	c.Needs = slices.DeleteFunc(slices.Clone(c.Needs), func(need string) bool { return need == fact })
+	return c
 }
 
 // NextBoot returns the results that the next boot of a node would change for the worse, and those that are

@@ -1,6 +1,7 @@
 package preflight
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -38,9 +39,17 @@ func TestNextBoot(t *testing.T) {
 		{"rocky9-data-volumes", nil, []string{"boot-mounts"}},
 		{"rocky9-modules-locked-later", nil, []string{"modules-locked"}},
 		{"oracle8-uek-ftype0", nil, nil},
+		{"rocky9-hardened-later", nil, []string{"kernel-modules", "mount-noexec", "user-namespaces", "proxy-env", "service-drop-ins", "nm-cloud-setup", "sysctl-override"}},
+		{"rocky9-strict-later", nil, nil}, // a warning
+		{"rocky9-strict-later", func(w *Want) { w.Network = native("cilium") }, []string{"rp-filter"}},
+		{"rocky9-modules-listed", nil, nil},
+		{"rocky9-modules-listed", func(w *Want) { w.LoadedAtBoot = []string{"overlay", "nf_conntrack", "vxlan"} }, nil},
+		{"rocky9-modules-listed", func(w *Want) { w.LoadedAtBoot = []string{"overlay", "xt_set"} }, []string{"kernel-modules"}},
+		{"rocky9", func(w *Want) { w.LoadedAtBoot = []string{"overlay"} }, []string{"kernel-modules"}}, // a deleted airgap.conf
 	} {
 		t.Run(test.host, func(t *testing.T) {
-			want := Want{Roles: []Role{ControlPlane, Worker, Registry}, KubernetesVersion: "1.36.3", PodSubnet: "10.244.0.0/16", Network: network("flannel")}
+			want := Want{Roles: []Role{ControlPlane, Worker, Registry}, KubernetesVersion: "1.36.3", PodSubnet: "10.244.0.0/16", Network: network("flannel"),
+				NodeAddress: "10.20.0.11", SysctlFile: "/etc/sysctl.d/90-ours.conf"}
 			if test.change != nil {
 				test.change(&want)
 			}
@@ -71,6 +80,14 @@ func TestNextBootResults(t *testing.T) {
 			"selinux", "enforcing now, permissive after the next boot (/etc/selinux/config line 2)", "SELINUX=enforcing"},
 		{"module", "-- fs/etc/modprobe.d/cis.conf --\n\ninstall overlay /bin/false\n", "kernel-modules", `"install overlay" in /etc/modprobe.d/cis.conf line 2: overlay`, "modprobe.d"},
 		{"host name", "-- fs/etc/hostname --\n# of the image\ntemplate\n", "hostname", "bank-01 now, template after the next boot (/etc/hostname line 2)", "hostnamectl set-hostname bank-01"},
+		{"mount options", "-- fs/etc/fstab --\n/dev/mapper/rl-root / xfs defaults 0 0\n/dev/sdb /opt xfs noexec 0 0\n", "mount-noexec", "noexec on /opt (/etc/fstab:2, from the next boot on)", ""},
+		{"namespaces", "-- fs/etc/sysctl.d/60-cis.conf --\nuser.max_pid_namespaces = 0\n", "user-namespaces", "/etc/sysctl.d/60-cis.conf:1 sets user.max_pid_namespaces = 0", "remove the line"},
+		{"proxy", "-- fs/etc/systemd/system.conf.d/a.conf --\n[Manager]\nDefaultEnvironment=http_proxy=http://p:1\n", "proxy-env", "/etc/systemd/system.conf.d/a.conf line 2, from the next boot on, sets a proxy", "add to no_proxy"},
+		{"drop-in", "-- fs/etc/systemd/system/service.d/a.conf --\n[Service]\nPrivateTmp=yes\n", "service-drop-ins", "PrivateTmp=yes for kubelet in /etc/systemd/system/service.d/a.conf line 2", "daemon-reload"},
+		{"masked modules", "-- run/systemctl show --\nId=systemd-modules-load.service\nLoadState=masked\nActiveState=active\nUnitFileState=masked\n", "kernel-modules", "systemd-modules-load.service is masked", "unmask"},
+		{"masked parameters", "-- run/systemctl show --\nId=systemd-sysctl.service\nLoadState=masked\nActiveState=active\nUnitFileState=masked\n", "sysctl-override", "systemd-sysctl.service is masked", "unmask"},
+		{"multipathd", "-- run/systemctl show --\nId=multipathd.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\n-- fs/sys/block/dm-7/dm/uuid --\nmpath-36001\n-- fs/sys/block/dm-7/slaves/sdb --\n" +
+			"-- fs/etc/fstab --\n/dev/mapper/rl-root / xfs defaults 0 0\n/dev/sdb /var/lib/kubelet xfs defaults 0 0\n", "multipath", "multipathd has taken that disk", "blacklist"},
 		{"no answer", "-- denied/etc/fstab --\npermission denied\n", "swap", "permission denied", ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -78,11 +95,11 @@ func TestNextBootResults(t *testing.T) {
 			require.NoError(t, err)
 			f, err := facts.GatherNextBoot(t.Context(), h)
 			require.NoError(t, err)
-			entries := NextBoot(f, Want{Network: network("flannel")})
-			require.NotEmpty(t, entries)
-			require.Equal(t, test.id, entries[0].ID)
-			require.Contains(t, entries[0].Found, test.found)
-			require.Contains(t, entries[0].Fix, test.fix)
+			entries := NextBoot(f, Want{Network: network("flannel"), NodeAddress: "10.20.0.11", SysctlFile: "/etc/sysctl.d/90-ours.conf"})
+			at := slices.IndexFunc(entries, func(e Entry) bool { return e.ID == test.id })
+			require.GreaterOrEqual(t, at, 0, entries)
+			require.Contains(t, entries[at].Found, test.found)
+			require.Contains(t, entries[at].Fix, test.fix)
 		})
 	}
 }

@@ -23,7 +23,7 @@ const Redacted = "left out by airgap survey --redact"
 // them on the server.
 func leftOut() []string {
 	return []string{
-		"bootSwap", "bootCommands", "bootSELinux", "bootHostname", "bootModules", "blocked", "identity", "timeServers", "targets", "bootMounts", "directories",
+		"bootSwap", "bootCommands", "bootSELinux", "bootHostname", "bootModules", "blocked", "modulesLoad", "identity", "timeServers", "targets", "bootMounts", "directories",
 		"multipath", "diskErrors", "routes", "rules", "vrfs", "listening", "resolv", "hosts", "filtering", "dropChains", "proxies", "audit", "accounts", "unitFiles",
 		"fileScans", "packetRules", "savedRules", "certificates", "dhcp",
 	}

@@ -7,6 +7,7 @@ import (
 
 	"airgap.dev/airgap/cni"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/settings"
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/facts"
 	"airgap.dev/airgap/verify/nodereport"
@@ -27,7 +28,7 @@ type BootSettings struct {
 func (s Settings) nextBootPart(h host.Host) nodereport.Part {
 	return nodereport.Part{
 		Name: "nextBoot", Every: rarely, Limit: slow,
-		Files: []string{"/etc/fstab", "/etc/selinux/config", "/etc/modprobe.d", "/etc/systemd/system"},
+		Files: []string{"/etc/fstab", "/etc/selinux/config", "/etc/modprobe.d", "/etc/modules-load.d", "/etc/systemd/system"},
 		Look: func(ctx context.Context, r *nodereport.Report) (err error) {
 			r.NextBoot, err = s.nextBoot(ctx, h)
 			return err
@@ -59,6 +60,7 @@ func (s Settings) bootWant() preflight.Want {
 	return preflight.Want{
 		Roles: s.roles(), KubernetesVersion: b.Kubernetes, AllowCgroupV1: b.CgroupV1, ProxyMode: b.ProxyMode, CRIO: s.crio(),
 		NodeName: s.Node, NodeAddress: s.Address, PodSubnet: b.PodSubnet, ServiceSubnet: b.ServiceSubnet, Network: b.Network, Site: preflight.Config{Checks: b.Checks},
+		SysctlFile: settings.SysctlFile, LoadedAtBoot: settings.LoadedAtBoot(b.Network.Modules),
 	}
 }
 

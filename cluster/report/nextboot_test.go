@@ -34,6 +34,10 @@ func TestNextBoot(t *testing.T) {
 		"swap returns": {node, "rocky9", "-- fs/etc/fstab --\n/dev/mapper/rl-root / xfs defaults 0 0\n/dev/sdb none swap defaults 0 0\n", []nodereport.BootProblem{{
 			Check: "swap", Saw: "off now; the next boot turns on /dev/sdb (/etc/fstab line 2)", Want: "no active swap, now and after the next boot", Fix: "remove the line; if swap is on now, run swapoff -a",
 		}}},
+		"a deleted list of modules": {node, "rocky9", "-- fs/etc/modules-load.d/airgap.conf --\noverlay\n", []nodereport.BootProblem{{
+			Check: "kernel-modules", Saw: "no file in modules-load.d loads at the next boot: br_netfilter, nf_conntrack", Want: "loaded, built in or loadable, now and at the next boot",
+			Fix: "write these modules to /etc/modules-load.d/airgap.conf, one per line; or run the same airgap install or airgap join again",
+		}}},
 		"unreadable": {node, "rocky9", "-- denied/etc/selinux/config --\npermission denied\n", []nodereport.BootProblem{{
 			Check: "selinux", Saw: "unknown: open etc/selinux/config: permission denied", Want: "a known state", Fix: unknownFix,
 		}}},
@@ -41,6 +45,7 @@ func TestNextBoot(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			recorded, err := replay.Recording(os.DirFS("../../preflight/testdata/hosts"), test.host)
 			require.NoError(t, err)
+			recorded = append(recorded, "-- fs/etc/modules-load.d/airgap.conf --\noverlay\nbr_netfilter\nnf_conntrack\n"...)
 			h, err := replay.Host(append(recorded, test.sections...))
 			require.NoError(t, err)
 			text, err := json.Marshal(test.settings) // as install writes them for the unit

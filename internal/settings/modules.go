@@ -33,6 +33,15 @@ func kernelModules(network map[string]string) []kernelModule {
 	return needed
 }
 
+// LoadedAtBoot are the modules in the file of Modules; network as there.
+func LoadedAtBoot(network map[string]string) []string {
+	var names []string
+	for _, k := range kernelModules(network) {
+		names = append(names, k.name)
+	}
+	return names
+}
+
 // Modules loads the kernel modules of a node, now and at every boot; network has the modules of
 // the pod network, by name, with the kernel option that builds each. Modules built into the kernel count as
 // loaded.

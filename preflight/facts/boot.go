@@ -20,6 +20,8 @@ type Boot struct {
 	Blocked  []nextboot.Block  `yaml:"blocked,omitempty" json:"blocked,omitempty"` // modules that a node may need
 	// Modules are the states of the modules in the files of the entry's kernel.
 	Modules map[string]Module `yaml:"modules,omitempty" json:"modules,omitempty"`
+	// Loads are the lines of modules-load.d for modules that a node may need.
+	Loads []nextboot.Load `yaml:"loads,omitempty" json:"loads,omitempty"`
 	// Commands are lines of the site's scripts that set kernel parameters or filter packets at boot.
 	Commands []nextboot.Command `yaml:"commands,omitempty" json:"commands,omitempty"`
 }
@@ -49,6 +51,11 @@ func surveyedModules() []string { return slices.Sorted(maps.Keys(ModuleOptions()
 
 func readBlocked(_ context.Context, r reader, f *Facts) (err error) {
 	f.Boot.Blocked, err = nextboot.ReadBlocks(r.fs, surveyedModules())
+	return err
+}
+
+func readModulesLoad(_ context.Context, r reader, f *Facts) (err error) {
+	f.Boot.Loads, err = nextboot.ReadLoads(r.fs, surveyedModules())
 	return err
 }
 

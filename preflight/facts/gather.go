@@ -35,7 +35,7 @@ func probes() []probe {
 	return []probe{
 		{"os", readOS}, {"kernel", readKernel}, {"nextKernel", readNextKernel}, {"modules", readModules}, {"init", readInit},
 		{"kernelOptions", readKernelOptions}, {"kernelFeatures", readKernelFeatures}, {"secureBoot", readSecureBoot}, {"systemd", readSystemd}, {"manager", readManager},
-		{"bootSwap", readBootSwap}, {"bootCommands", readBootCommands}, {"bootSELinux", readBootSELinux}, {"bootHostname", readBootHostname}, {"bootModules", readBootModules}, {"blocked", readBlocked},
+		{"bootSwap", readBootSwap}, {"bootCommands", readBootCommands}, {"bootSELinux", readBootSELinux}, {"bootHostname", readBootHostname}, {"bootModules", readBootModules}, {"blocked", readBlocked}, {"modulesLoad", readModulesLoad},
 		{"cgroup", readCgroup}, {"cpus", readCPUs}, {"cpuLevel", readCPULevel}, {"memory", readMemory}, {"swap", readSwap},
 		{"identity", readIdentity}, {"firmware", readFirmware}, {"timeZone", readTimeZone}, {"now", readNow}, {"synchronized", readSynchronized}, {"timeServers", readTimeServers},
 		{"filesystems", readFilesystems}, {"targets", readTargets}, {"bootMounts", readBootMounts}, {"procMount", readProcMount}, {"directories", readDirectories}, {"multipath", readMultipath}, {"xfs", readXFS}, {"diskErrors", readDiskErrors},

@@ -22,6 +22,9 @@ const (
 	Missing  Module = "missing"
 )
 
+// Known reports whether the kernel has the module, in its files or in itself.
+func (m Module) Known() bool { return m == Loaded || m == BuiltIn || m == Loadable }
+
 // ModuleOptions has the kernel option of each module that a node may need. Want decides which
 // modules it does need.
 func ModuleOptions() map[string]string {

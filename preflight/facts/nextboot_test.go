@@ -28,15 +28,17 @@ func TestGatherNextBoot(t *testing.T) {
 	require.Equal(t, all.Filesystems, f.Filesystems)
 	require.Equal(t, all.Cgroup, f.Cgroup)
 	require.Equal(t, all.Modules, f.Modules)
-	require.Len(t, nextBootProbes(), 22, "each name is the name of a probe")
+	require.Len(t, nextBootProbes(), 29, "each name is the name of a probe")
+	require.Len(t, f.Surveyed, 29)
 	for _, command := range h.ran {
 		if strings.HasPrefix(command, "rpm ") {
 			require.True(t, strings.HasSuffix(command, " "+PolicyPackage), command)
 		}
 	}
 	now := WithoutNextBoot(f)
-	require.Empty(t, now.Boot)
-	require.Empty(t, now.BootMounts)
+	require.Empty(t, now.Boot.Swap)
+	require.True(t, now.LoadedAtBoot("overlay"))
+	require.Empty(t, now.BootMounts.Mounts)
 	require.Len(t, now.Sysctls, len(f.Sysctls))
 	require.NotEmpty(t, f.Boot.Swap, "the facts stay")
 }

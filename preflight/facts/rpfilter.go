@@ -2,6 +2,7 @@ package facts
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
@@ -25,6 +26,7 @@ func readFiltering(_ context.Context, r reader, f *Facts) error {
 	if err != nil {
 		return err
 	}
+links:
 	for _, name := range names {
 		if IsPodLink(name) {
 			continue
@@ -32,6 +34,9 @@ func readFiltering(_ context.Context, r reader, f *Facts) error {
 		l := Filtering{Link: name}
 		for file, into := range map[string]*int{"rp_filter": &l.RPFilter, "arp_filter": &l.ARPFilter, "arp_ignore": &l.ARPIgnore} {
 			text, err := r.text(path.Join(linkSettings, name, file))
+			if errors.Is(err, fs.ErrNotExist) { // the link was removed meanwhile
+				continue links
+			}
 			if err != nil {
 				return err
 			}
