@@ -189,7 +189,7 @@ func (s shape) test(t *testing.T) {
 	if p.steps > s.steps {
 		t.Errorf("%d steps, at most %d", p.steps, s.steps)
 	}
-	if p.steps-solved > 2*max(solved, fewSteps) {
+	if p.steps-solved > max(solved, fewSteps)*21/20 { // a question is complete before its steps are counted
 		t.Errorf("the explanation takes %d steps, the solution %d", p.steps-solved, solved)
 	}
 }

@@ -12,8 +12,8 @@ const (
 )
 
 // explain returns the reasons why the clauses cannot all be true. It searches one
-// reason after the other, each time without the clauses of the reasons before. It makes no
-// more steps than the solution: then some reasons are missing, or have needless parts.
+// reason after the other, each time without the clauses of the reasons before. It makes about as
+// many steps as the solution at most: then some reasons are missing, or have needless parts.
 func (p *problem) explain() []string {
 	var found problems
 	limit := p.steps + max(p.steps, fewSteps)
@@ -23,7 +23,7 @@ func (p *problem) explain() []string {
 	}
 	for range maxReasons {
 		if core == nil {
-			if core = p.contradiction(p.question(p.number, left)); core == nil {
+			if core = p.contradiction(p.question(p.number, left), limit); core == nil {
 				break
 			}
 		}
@@ -59,8 +59,9 @@ func (p *problem) without(left, core []int) []int {
 	return slices.DeleteFunc(left, func(i int) bool { c := p.clauses[i]; return !c.positive() && gone[of(c)] })
 }
 
-// contradiction returns clauses that contradict each other, or nil.
-func (p *problem) contradiction(q *question) []int {
+// contradiction returns clauses that contradict each other, or nil if there are none or the steps do not suffice.
+func (p *problem) contradiction(q *question, limit int64) []int {
+	q.Limit = max(1, limit-p.steps)
 	defer func() { p.steps += q.Steps }()
 	if ok, err := q.Satisfiable(); ok || err != nil {
 		return nil
@@ -71,7 +72,7 @@ func (p *problem) contradiction(q *question) []int {
 // shrink returns a minimal contradiction within a core, as far as the steps permit.
 func (p *problem) shrink(core []int, limit int64) []int {
 	for p.steps < limit {
-		smaller := p.contradiction(p.part(core))
+		smaller := p.contradiction(p.part(core), limit)
 		if smaller == nil || len(smaller) == len(core) {
 			break
 		}
@@ -83,7 +84,7 @@ func (p *problem) shrink(core []int, limit int64) []int {
 // minimal returns a minimal subset of candidates that contradicts base, with Junker's
 // QuickXplain (AAAI 2004).
 func (p *problem) minimal(base, candidates, added []int, limit int64) []int {
-	if len(added) > 0 && p.steps < limit && p.contradiction(p.part(base)) != nil {
+	if len(added) > 0 && p.steps < limit && p.contradiction(p.part(base), limit) != nil {
 		return nil
 	}
 	if len(candidates) <= 1 || p.steps >= limit {

@@ -14,6 +14,9 @@ func (s *Solver) stopped() bool {
 		return false
 	}
 	s.check = s.Steps + interval
+	if s.Limit > 0 {
+		s.check = min(s.check, s.Limit+1)
+	}
 	if s.ctx.Err() != nil {
 		s.err = context.Cause(s.ctx)
 	} else if s.Limit > 0 && s.Steps > s.Limit {
