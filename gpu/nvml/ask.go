@@ -129,5 +129,6 @@ func Read(r io.Reader) (*Report, error) {
 
 var (
 	errTooLong   = fmt.Errorf("more than %d MiB", maxAnswer>>20)
+	errTooDeep   = fmt.Errorf("elements nested more than %d deep", maxDepth)
 	errNoVersion = errors.New("missing driver version")
 )

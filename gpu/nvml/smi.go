@@ -96,11 +96,35 @@ type smiFabric struct {
 	Status string `xml:"status"`
 }
 
+// maxDepth limits the nesting of elements, of which encoding/xml keeps the open ones. The deepest are at 6.
+const maxDepth = 100
+
+// shallow has the tokens of a document without deep nesting.
+type shallow struct {
+	from  *xml.Decoder
+	depth int
+}
+
+// Token returns the next token.
+func (s *shallow) Token() (xml.Token, error) {
+	token, err := s.from.RawToken()
+	switch token.(type) {
+	case xml.StartElement:
+		s.depth++
+	case xml.EndElement:
+		s.depth--
+	}
+	if s.depth > maxDepth {
+		return nil, errTooDeep
+	}
+	return token, err
+}
+
 // ReadSMI reads the output of `nvidia-smi -q -x`, of at most 16 MiB.
 func ReadSMI(r io.Reader) (*Report, error) {
 	limited := &io.LimitedReader{R: r, N: maxAnswer + 1}
 	var log smiLog
-	err := xml.NewDecoder(limited).Decode(&log)
+	err := xml.NewTokenDecoder(&shallow{from: xml.NewDecoder(limited)}).Decode(&log)
 	if limited.N == 0 {
 		return nil, errTooLong
 	}

@@ -40,11 +40,12 @@ func TestReadSMIWithoutCUDA(t *testing.T) {
 
 func TestReadSMIRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                                  "EOF",
-		"No devices were found":             "EOF",
-		"<html></html>":                     "expected element type <nvidia_smi_log>",
-		"<nvidia_smi_log><gpu>":             "unexpected EOF",
-		"<nvidia_smi_log></nvidia_smi_log>": `0 GPUs, but attached_gpus is ""`,
+		"":                      "EOF",
+		"No devices were found": "EOF",
+		"<html></html>":         "expected element type <nvidia_smi_log>",
+		"<nvidia_smi_log><gpu>": "unexpected EOF",
+		"<nvidia_smi_log>" + strings.Repeat("<x>", 100):                              "nested more than 100 deep",
+		"<nvidia_smi_log></nvidia_smi_log>":                                          `0 GPUs, but attached_gpus is ""`,
 		strings.ReplaceAll(oneCard, ">1<", ">2<"):                                    `1 GPUs, but attached_gpus is "2"`,
 		strings.ReplaceAll(oneCard, "580.82.07", "N/A"):                              "missing driver version",
 		strings.ReplaceAll(oneCard, "00000000:17:00.0", "17"):                        `GPU 0: invalid PCI address "17"`,
