@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -37,9 +36,7 @@ type Transaction struct {
 	IfAbsent map[nevra.NEVRA]bool
 	// Own lists the packages that airgap installed on the host, see Brought. Only these
 	// may be replaced by another build.
-	Own []nevra.NEVRA
-	// Open opens a package of the repository by its file name, for Trial; nil for no trial.
-	Open func(ctx context.Context, fileName string) (io.ReadCloser, error)
+	Own  []nevra.NEVRA
 	Log  string // file for dnf's output, which is appended; "" for none
 	Root string // root of Host's file system; "" is "/"
 }

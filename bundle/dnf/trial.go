@@ -24,15 +24,15 @@ import (
 //
 // rpm gets only the headers of the packages, a few MB instead of GBs. Their signatures cover the digests of the
 // payload, which dnf verifies when it installs the packages.
-func (t Transaction) Trial(ctx context.Context, packages []nevra.NEVRA) error {
-	if t.Open == nil || len(packages) == 0 {
+func (t Transaction) Trial(ctx context.Context, open Opener, packages []nevra.NEVRA) error {
+	if len(packages) == 0 {
 		return nil
 	}
 	dir := filepath.Join(t.StateDir, "trial")
 	if err := host.RemoveTree(dir); err != nil {
 		return fmt.Errorf("try the packages: %w", err)
 	}
-	files, err := writeHeaders(ctx, t.Open, filepath.Join(dir, "headers"), packages)
+	files, err := writeHeaders(ctx, open, filepath.Join(dir, "headers"), packages)
 	if err != nil {
 		return fmt.Errorf("try the packages: %w", err)
 	}
@@ -51,11 +51,11 @@ func (t Transaction) Trial(ctx context.Context, packages []nevra.NEVRA) error {
 	return nil
 }
 
-// opener opens a package of the repository by its file name.
-type opener = func(ctx context.Context, fileName string) (io.ReadCloser, error)
+// Opener opens a package of the repository by its file name.
+type Opener func(ctx context.Context, fileName string) (io.ReadCloser, error)
 
 // writeHeaders copies each package up to its payload.
-func writeHeaders(ctx context.Context, open opener, dir string, packages []nevra.NEVRA) ([]string, error) {
+func writeHeaders(ctx context.Context, open Opener, dir string, packages []nevra.NEVRA) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func writeHeaders(ctx context.Context, open opener, dir string, packages []nevra
 	return files, nil
 }
 
-func writeHeader(ctx context.Context, open opener, path string, p nevra.NEVRA) error {
+func writeHeader(ctx context.Context, open Opener, path string, p nevra.NEVRA) error {
 	from, err := open(ctx, p.FileName())
 	if err != nil {
 		return err

@@ -34,7 +34,7 @@ func TestTrial(t *testing.T) {
 			from, repository := vendor(t, withFile("agent", tool, "tool"))
 			tr := transaction(t, h, from, repository, "agent")
 			packages := strings.TrimPrefix(tr.BaseURL, "file://") + "/" + rpm.PackagesDir
-			tr.Open = func(_ context.Context, fileName string) (io.ReadCloser, error) {
+			open := func(_ context.Context, fileName string) (io.ReadCloser, error) {
 				return os.Open(filepath.Join(packages, fileName))
 			}
 			if only, damage := strings.CutPrefix(c.without, "!"); damage {
@@ -53,7 +53,7 @@ func TestTrial(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = tr.Trial(t.Context(), tr.Packages)
+			err = tr.Trial(t.Context(), open, tr.Packages)
 			if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}
@@ -65,9 +65,9 @@ func TestTrial(t *testing.T) {
 	}
 }
 
-// TestTrialWithoutPackages: without packages, or without their files, rpm does not run.
+// TestTrialWithoutPackages: without packages, rpm does not run.
 func TestTrialWithoutPackages(t *testing.T) {
-	if err := (Transaction{}).Trial(t.Context(), nil); err != nil {
+	if err := (Transaction{}).Trial(t.Context(), nil, nil); err != nil {
 		t.Error(err)
 	}
 }

@@ -30,9 +30,6 @@ func transaction(ctx context.Context, s *site.Site, from Source, stateDir, baseU
 		return t, err
 	}
 	t.BaseURL, t.CAFile = baseURL+"/rpm/"+t.OS+"/", caFile
-	t.Open = func(ctx context.Context, fileName string) (io.ReadCloser, error) {
-		return from(ctx, path.Join("rpm", t.OS, rpm.PackagesDir, fileName))
-	}
 	t.Keys, err = from.All(ctx, s.Index, "rpm/"+t.OS+"/keys")
 	return t, err
 }
@@ -108,6 +105,11 @@ func DryRunFrom(s *site.Site, v *bundle.View) func(context.Context) error {
 // keeps dnf's cache and configuration in a directory that is gone afterwards: nothing
 // on the host changes.
 func DryRun(ctx context.Context, s *site.Site, from Source, baseURL, caFile string) error {
+	return dryRun(ctx, host.Local{}, "", s, from, baseURL, caFile)
+}
+
+// dryRun is DryRun for a host whose packages are below root.
+func dryRun(ctx context.Context, on host.Host, root string, s *site.Site, from Source, baseURL, caFile string) error {
 	dir, remove, err := site.Scratch("dnf")
 	if err != nil {
 		return err
@@ -117,11 +119,15 @@ func DryRun(ctx context.Context, s *site.Site, from Source, baseURL, caFile stri
 	if err != nil {
 		return err
 	}
+	t.Host, t.Root = on, root
 	missing, err := t.Check(ctx)
 	if err != nil {
 		return err
 	}
-	return t.Trial(ctx, missing)
+	open := func(ctx context.Context, fileName string) (io.ReadCloser, error) {
+		return from(ctx, path.Join("rpm", t.OS, rpm.PackagesDir, fileName))
+	}
+	return t.Trial(ctx, open, missing)
 }
 
 func serveLoopback(ctx context.Context, files fs.FS) (base string, stop func(), err error) {
