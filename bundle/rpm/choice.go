@@ -23,7 +23,7 @@ func (c choice) best(candidates []int) int {
 	}
 	kept = toFront(kept, func(n int) bool { return !c.universe.outdated(c.entry(n)) })
 	badness := c.behind(kept)
-	slices.SortStableFunc(kept, func(a, b int) int { return cmp.Compare(badness[a], badness[b]) })
+	sortStable(c.ctx, kept, func(a, b int) int { return cmp.Compare(badness[a], badness[b]) })
 	return toFront(kept, func(n int) bool { return c.suggested(c.entry(n)) })[0]
 }
 
@@ -74,7 +74,7 @@ func (c choice) newest(candidates []int) []int {
 		seen[name] = true
 		return known
 	})
-	slices.SortStableFunc(kept, func(a, b int) int { return strings.Compare(c.entry(a).Name, c.entry(b).Name) })
+	sortStable(c.ctx, kept, func(a, b int) int { return strings.Compare(c.entry(a).Name, c.entry(b).Name) })
 	return kept
 }
 
@@ -84,12 +84,12 @@ func (c choice) current(candidates []int) []int {
 	obsoleters := map[string][]*entry{}
 	for _, n := range candidates {
 		for _, obsoleted := range c.entry(n).obsoletes {
-			obsoleters[obsoleted.Name] = append(obsoleters[obsoleted.Name], c.entry(n))
+			file(obsoleters, obsoleted.Name, c.entry(n))
 		}
 	}
 	return some(candidates, func(n int) bool {
 		e := c.entry(n)
-		return !slices.ContainsFunc(obsoleters[e.Name], func(o *entry) bool { return o.replaces(e) && !e.replaces(o) })
+		return !slices.ContainsFunc(obsoleters[e.Name], func(o *entry) bool { return c.ctx.Err() == nil && o.replaces(e) && !e.replaces(o) })
 	})
 }
 
@@ -104,6 +104,9 @@ type providedVersion struct {
 func (c choice) behind(candidates []int) map[int]int {
 	var all []providedVersion
 	for _, n := range candidates {
+		if c.ctx.Err() != nil {
+			return nil
+		}
 		for _, provided := range c.entry(n).provides {
 			if f := provided.Flags; f == "LT" || f == "LE" || f == "EQ" && !isHash(provided.EVR.String()) {
 				all = append(all, providedVersion{n, provided})
@@ -113,7 +116,12 @@ func (c choice) behind(candidates []int) map[int]int {
 	highestFirst := func(a, b providedVersion) int {
 		return cmp.Or(b.Compare(a.EVR), compareBool(a.Flags == "LT", b.Flags == "LT"))
 	}
-	slices.SortStableFunc(all, func(a, b providedVersion) int { return cmp.Or(strings.Compare(a.Name, b.Name), highestFirst(a, b)) })
+	sortStable(c.ctx, all, func(a, b providedVersion) int {
+		if order := strings.Compare(a.Name, b.Name); order != 0 {
+			return order
+		}
+		return highestFirst(a, b)
+	})
 	badness := map[int]int{}
 	bad := 0
 	for i := 1; i < len(all); i++ {

@@ -113,10 +113,10 @@ func (p *problem) ask(a asking) error {
 			continue
 		}
 		if want.plain() {
-			available = slices.Concat(available, p.universe.successors(want.name))
+			available = slices.Concat(available, p.universe.successors(p.ctx, want.name))
 		}
-		p.anyOf(a, slices.SortedStableFunc(slices.Values(available), newer))
-		return nil
+		p.anyOf(a, available)
+		return context.Cause(p.ctx)
 	}
 	return p.askFor(a)
 }
@@ -129,11 +129,13 @@ func (p *problem) askFor(a asking) error {
 		return err
 	}
 	candidates, err := p.universe.offering(p.ctx, wanted.Capability)
-	p.anyOf(a, slices.SortedStableFunc(slices.Values(candidates), newer))
+	p.anyOf(a, candidates)
 	return err
 }
 
 func (p *problem) anyOf(a asking, candidates []*entry) {
+	candidates = slices.Clone(candidates)
+	sortStable(p.ctx, candidates, newer)
 	p.enlist(clause{[]atom{{&set{members: candidates}, false}}, reason{kind: asked, text: a.spec, list: a.list}})
 }
 

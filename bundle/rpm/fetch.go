@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"path"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -124,7 +123,7 @@ func (c checksum) check(data []byte) error {
 func decompress(ctx context.Context, name string, data []byte, limit int64) (io.Reader, error) {
 	r, err := decompressor(data, untilDone{ctx, bytes.NewReader(data)})
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path.Base(name), err)
+		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
 	return untilDone{ctx, &boundedReader{r, limit}}, nil
 }

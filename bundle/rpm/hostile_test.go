@@ -45,7 +45,7 @@ func bomb(t *testing.T, extension, text string, n int) metadata {
 	if err := errors.Join(err, w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	return metadata{"primary.xml" + extension, b.Bytes()}
+	return metadata{name: "primary.xml" + extension, data: b.Bytes()}
 }
 
 // TestBombs reads files that grow a thousandfold: without any package, and with one package that does

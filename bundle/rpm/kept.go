@@ -28,7 +28,7 @@ func ReadKept(ctx context.Context, source fs.FS, dir string, wanted map[string]K
 	}
 	md, err := parseRepomd(text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read %s: %w", path.Join(dir, "repodata/repomd.xml"), err)
 	}
 	found := map[string]Kept{}
 	err = md.eachIn(ctx, source, dir, "primary", func(element []byte) error {

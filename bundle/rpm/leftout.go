@@ -28,9 +28,21 @@ type recordError struct {
 	provides   []string // names, and files
 	people     string   // the package as far as it is known
 	reason     error
+	file       string // with the record; "" if the record is not the reason
 }
 
-func (e *recordError) Error() string { return fmt.Sprintf("%s is left out: %v", e.people, e.reason) }
+func (e *recordError) Error() string {
+	return fmt.Sprintf("%s is left out: %v%s", e.people, e.reason, in(e.file))
+}
+
+// in is " (in FILE)" for a sentence about a part of a file.
+func in(file string) string {
+	if file == "" {
+		return ""
+	}
+	return " (in " + file + ")"
+}
+
 func (e *recordError) Unwrap() error { return e.reason }
 
 // odd returns the error of a record with its names.
@@ -111,12 +123,12 @@ func (s *source) note(sentence string) {
 }
 
 // leaveOther notes the records of primary metadata that are no packages, and missing packages.
-func (s *source) leaveOther(d *markup.Document) {
+func (s *source) leaveOther(d *markup.Document, file string) {
 	for _, name := range slices.Sorted(maps.Keys(d.Other)) {
-		s.note(fmt.Sprintf("records of type <%s> are left out: %d", visible(name), d.Other[name]))
+		s.note(fmt.Sprintf("records of type <%s> are left out: %d%s", visible(name), d.Other[name], in(file)))
 	}
 	if d.Found == 0 && strings.Trim(d.Count, "0") != "" {
-		s.note(fmt.Sprintf("its metadata has no package, but says that it has %.20s", d.Count))
+		s.note(fmt.Sprintf("its metadata has no package, but says that it has %.20s%s", d.Count, in(file)))
 	}
 }
 

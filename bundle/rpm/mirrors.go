@@ -34,13 +34,13 @@ func (s *source) findMirrors(ctx context.Context) (bases []string, sums []checks
 			return nil, nil, err
 		}
 		if bases, sums, err = parseMetalink(text); err != nil {
-			return nil, nil, fmt.Errorf("read metalink %s: %w", s.Metalink, err)
+			return nil, nil, unusable(fmt.Errorf("read metalink %s: %w", s.Metalink, err))
 		}
 	default:
 		bases = []string{s.BaseURL}
 	}
 	if len(bases) == 0 {
-		return nil, nil, errors.New("its mirror list has no http or https URL")
+		return nil, nil, unusable(fmt.Errorf("read mirror list %s: it has no http or https URL", s.MirrorList+s.Metalink))
 	}
 	return bases[:min(len(bases), maxMirrors)], sums, nil
 }

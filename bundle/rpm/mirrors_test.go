@@ -82,12 +82,13 @@ func TestMirrorList(t *testing.T) {
 	}
 	w["https://m/list"] = []byte("<html>log in first</html>\n")
 	_, err = Plan(t.Context(), w, request)
-	wantProblems(t, err, []string{"its mirror list has no http or https URL"})
+	wantProblems(t, err, []string{"read mirror list https://m/list: it has no http or https URL"})
 }
 
 func TestMetalinkRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"<metalink>": "EOF",
+		"<metalink>" + strings.Repeat("<x>", 100):                                  "nested more than 100 deep",
 		strings.Replace(string(metalink(nil, "https://m/x")), "sha256", "sha1", 1): "no sha256 or sha512",
 	} {
 		if _, _, err := parseMetalink([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {

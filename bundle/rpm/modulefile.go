@@ -46,14 +46,17 @@ func (s *source) readModules(ctx context.Context) (modules, error) {
 	}
 	r, err := decompress(ctx, m.name, m.data, maxModules)
 	if err != nil {
-		return modules{}, err
+		return modules{}, unusable(err)
 	}
 	all, err := parseModules(r)
-	if err != nil {
-		return modules{}, fmt.Errorf("read %s: %w", m.name, err)
+	switch {
+	case ctx.Err() != nil:
+		return modules{}, context.Cause(ctx)
+	case err != nil:
+		return modules{}, unusable(fmt.Errorf("read %s: %w", m.name, err))
 	}
 	for _, sentence := range all.odd {
-		s.note(sentence)
+		s.note(sentence + in(m.name))
 	}
 	return all, nil
 }

@@ -29,6 +29,10 @@ func TestOddRecords(t *testing.T) {
 		{"base on a disk", `<location `, `<location xml:base="file:///srv/repo" `, `its base "file:///srv/repo"`},
 		{"base on a medium", `<location `, `<location xml:base="media://123.45#1" `, `its base "media://123.45#1"`},
 		{"base of ftp", `<location `, `<location xml:base="ftp://other/x" `, `its base "ftp://other/x"`},
+		{"deep", `<rpm:requires>`, "<x>" + strings.Repeat("<y>", 100) + strings.Repeat("</y>", 100) + `</x><rpm:requires>`, "its elements are nested more than 100 deep"},
+		{"a long attribute", `<rpm:requires>`, `<rpm:requires x="` + strings.Repeat("x", 2<<20) + `">`, "longer than 1024 KiB"},
+		{"many relations", `<rpm:requires>`, `<rpm:requires>` + strings.Repeat(`<rpm:entry name="x"/>`, 1_000_000), "it has too many elements"},
+		{"many words of relations", `<rpm:requires>`, `<rpm:requires>` + strings.Repeat(`<rpm:entry name="(a`+strings.Repeat(" or a", 20_000)+`)"/>`, 20), errRelations.Error()},
 		{"no size", `package="1000"`, ``, "its size is not known"},
 		{"size that is no number", `package="1000"`, `package="1k"`, "its size is not known"},
 		{"checksum", `type="sha256"`, `type="md5"`, `its checksum of type "md5" is not trusted`},
@@ -62,7 +66,7 @@ func TestOddRecords(t *testing.T) {
 				}
 				return
 			}
-			if notices := closure.Repositories[0].Notices; len(notices) != 1 || !contains(notices[0], "odd", "is left out: ", c.why) {
+			if notices := closure.Repositories[0].Notices; len(notices) != 1 || !contains(notices[0], "odd", "is left out: ", c.why, "(in https://upstream/vendor/repodata/primary.xml)") {
 				t.Errorf("notices are %q, want %q", notices, c.why)
 			}
 			for _, install := range []string{"odd", "odd-1", "rare", "user"} {
@@ -160,7 +164,9 @@ func TestOddFileLists(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if notices := closure.Repositories[0].Notices; !slices.ContainsFunc(notices, func(s string) bool { return contains(s, "the file list of app-1-1.x86_64 is left out") }) {
+			if notices := closure.Repositories[0].Notices; !slices.ContainsFunc(notices, func(s string) bool {
+				return contains(s, "the file list of app-1-1.x86_64 is left out", "(in https://upstream/vendor/repodata/filelists.xml)")
+			}) {
 				t.Errorf("notices are %q", notices)
 			}
 			files, err := closure.Repodata(anotherKey())

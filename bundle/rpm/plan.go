@@ -145,7 +145,7 @@ func (s *source) elements(ctx context.Context, packages map[*entry]*Package) err
 			return ctx.Err()
 		}
 		if err := markup.WellFormed(element); err != nil {
-			s.Notices = append(s.Notices, fmt.Sprintf("the file list of %s is left out: %s", p.People(), visible(err.Error())))
+			s.Notices = append(s.Notices, fmt.Sprintf("the file list of %s is left out: %s%s", p.People(), visible(err.Error()), in(s.filelists.name)))
 			return nil
 		}
 		p.filelists = slices.Clone(element)

@@ -31,6 +31,7 @@ type entry struct {
 	built                 int64    // time of the package file, seconds since 1970
 	ordinal               int      // index of the element in primary
 	kept                  *Kept    // of an earlier bundle; nil: the element is in primary
+	weight                int      // of the memory that it needs
 }
 
 // xmlPackage has the needed fields of the element. Numbers are text: one that cannot be read concerns only its package.
@@ -89,7 +90,7 @@ func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error)
 	s.primary = m
 	var entries []*entry
 	ordinal := -1
-	found, err := m.read(ctx, func(element []byte) error {
+	found, err := s.read(ctx, m, func(element []byte) error {
 		ordinal++
 		e, err := parsePackage(element)
 		if err == nil {
@@ -98,20 +99,26 @@ func (s *source) readPrimary(ctx context.Context, arch string) ([]*entry, error)
 		odd, is := errors.AsType[*recordError](err)
 		switch {
 		case is && (odd.arch == "" || usable(odd.arch, arch)):
+			odd.file = m.name
 			s.leave(odd)
+			s.weight += odd.weight()
 		case is:
 		case err != nil:
 			return err
 		case usable(e.Arch, arch):
 			e.source, e.ordinal = s, ordinal
 			entries = append(entries, e)
+			s.weight += e.weight
+		}
+		if s.weight > maxWeight {
+			return fmt.Errorf("its packages have %w (the limit is %d)", errRelations, maxWeight)
 		}
 		return ctx.Err()
 	})
 	if err != nil {
 		return nil, err
 	}
-	s.leaveOther(found)
+	s.leaveOther(found, m.name)
 	return entries, nil
 }
 
@@ -130,7 +137,7 @@ func usable(of, arch string) bool { return of == arch || of == "noarch" }
 // parsePackage reads one <package> element of primary metadata. Its errors are of type *recordError.
 func parsePackage(element []byte) (*entry, error) {
 	var x xmlPackage
-	if err := xml.Unmarshal(element, &x); err != nil {
+	if err := markup.Unmarshal(element, &x, maxRelations); err != nil {
 		return nil, brokenRecord(element, err)
 	}
 	if prefix, is := markup.ForeignPrefix(element); is {
@@ -146,6 +153,7 @@ func parsePackage(element []byte) (*entry, error) {
 func (x xmlPackage) entry() (*entry, error) {
 	evr, err := nevra.EVROf(strings.TrimSpace(x.Version.Epoch), x.Version.Ver, x.Version.Rel)
 	e := &entry{
+		weight:   x.weight(),
 		NEVRA:    nevra.NEVRA{Name: x.Name, EVR: evr, Arch: x.Arch},
 		checksum: x.Checksum, size: int64(x.Size.Package), built: x.Time.File.past(),
 		files: x.Format.Files, license: x.Format.License,
@@ -169,6 +177,9 @@ func (x xmlPackage) entry() (*entry, error) {
 
 func (x xmlPackage) relations(e *entry) (err error) {
 	f := x.Format
+	if e.weight > maxRelations {
+		return fmt.Errorf("it has %w (the limit is %d)", errRelations, maxRelations)
+	}
 	for _, list := range []struct {
 		to   *[]Capability
 		from xmlEntries
@@ -239,7 +250,7 @@ func (x xmlEntries) expressions() ([]expression, error) {
 	if err != nil {
 		return nil, err
 	}
-	var all []expression
+	all := make([]expression, 0, len(capabilities))
 	for _, c := range capabilities {
 		if strings.HasPrefix(c.Name, "rpmlib(") {
 			continue

@@ -12,7 +12,11 @@ import (
 )
 
 func sha512Of(text string) string { return fmt.Sprintf("%x", sha512.Sum512([]byte(text))) }
-func sha1Of(text string) string   { return fmt.Sprintf("%x", sha1.Sum([]byte(text))) }
+
+// again is part of the advice for metadata that is damaged or incomplete.
+const again = "try again later"
+
+func sha1Of(text string) string { return fmt.Sprintf("%x", sha1.Sum([]byte(text))) }
 
 // TestRefusedMetadata: metadata that would read as an empty repository, or that airgap does not read, is an error with the
 // next step.
@@ -22,22 +26,22 @@ func TestRefusedMetadata(t *testing.T) {
 	for name, c := range map[string]struct{ data, why, next string }{
 		"prefix of all elements": {prefixed, `its elements have the namespace prefix "m", which dnf does not read`, "createrepo_c"},
 		"another prefix of rpm":  {strings.NewReplacer("xmlns:rpm=", "xmlns:r=", "<rpm:", "<r:", "</rpm:", "</r:").Replace(text), `the namespace prefix "r"`, "createrepo_c"},
-		"DOCTYPE":                {`<!DOCTYPE metadata [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>` + text, "it has a DOCTYPE", ""},
-		"HTML":                   {"<html><body>log in first</body></html>", "its first element is <html>: it is no list of packages", ""},
-		"nothing":                {"", "it ends too early", ""},
-		"text":                   {"Not found", "it ends too early", ""},
-		"cut off":                {text[:len(text)-20], "it ends too early", ""},
-		"cut off in a comment":   {strings.Replace(text, "</metadata>", "<!-- ", 1), "it ends too early", ""},
-		"cut off in a tag":       {text + `<x y="`, "it ends too early", ""},
-		"only an end tag":        {"</metadata>" + text, "it has an end tag without a start tag", ""},
-		"unknown encoding":       {`<?xml version="1.0" encoding="EBCDIC-US"?>` + text, `its encoding "ebcdic-us" is not supported`, ""},
+		"DOCTYPE":                {`<!DOCTYPE metadata [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>` + text, "it has a DOCTYPE", again},
+		"HTML":                   {"<html><body>log in first</body></html>", "its first element is <html>: it is no list of packages", again},
+		"nothing":                {"", "it ends too early", again},
+		"text":                   {"Not found", "it ends too early", again},
+		"cut off":                {text[:len(text)-20], "it ends too early", again},
+		"cut off in a comment":   {strings.Replace(text, "</metadata>", "<!-- ", 1), "it ends too early", again},
+		"cut off in a tag":       {text + `<x y="`, "it ends too early", again},
+		"only an end tag":        {"</metadata>" + text, "it has an end tag without a start tag", again},
+		"unknown encoding":       {`<?xml version="1.0" encoding="EBCDIC-US"?>` + text, `its encoding "ebcdic-us" is not supported`, again},
 		"SQLite":                 {"SQLite format 3\x00...", "it is a database of SQLite", "createrepo_c"},
 		"zchunk":                 {"\x00ZCK1...", "it is compressed with zchunk", "createrepo_c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := web{}
 			_, err := planOf(t, w, w.put(t, "https://upstream/vendor", raw{kind: "primary", name: "primary.xml.gz", data: c.data}), "app")
-			if err == nil || !contains(err.Error(), "read repository vendor: ", "primary.xml.gz", c.why) || !strings.Contains(advice.Of(err), c.next) {
+			if err == nil || !contains(err.Error(), "read repository vendor: ", "https://upstream/vendor/repodata/primary.xml.gz", c.why) || !strings.Contains(advice.Of(err), c.next) {
 				t.Errorf("got %v (%s), want %q", err, advice.Of(err), c.why)
 			}
 		})
@@ -50,22 +54,24 @@ func TestRefusedRepomd(t *testing.T) {
 	for name, c := range map[string]struct {
 		element, why, next string
 	}{
-		"no primary":       {`<data type="other"/>`, "find primary metadata: repomd.xml does not list it", ""},
+		"no primary":       {`<data type="other"/>`, "find primary metadata in https://upstream/vendor/repodata/repomd.xml: repomd.xml does not list it", again},
 		"only databases":   {`<data type="primary_db"/><data type="filelists_db"/>`, "repomd.xml lists it only as a database of SQLite", "createrepo_c"},
 		"only zchunk":      {`<data type="primary_zck"/>`, "repomd.xml lists it only as zchunk", "createrepo_c"},
-		"location outside": {`<data type="primary"><checksum type="sha256">0</checksum><location href="../p.xml"/></data>`, `its location "../p.xml" is not inside the repository`, ""},
-		"no location":      {`<data type="primary"><checksum type="sha256">0</checksum></data>`, `its location "" is not inside`, ""},
-		"no checksum":      {`<data type="primary"><location href="repodata/p.xml"/></data>`, "it has no checksum", ""},
-		"MD5":              {`<data type="primary"><checksum type="md5">0</checksum><location href="repodata/p.xml"/></data>`, `its checksum of type "md5" is not trusted`, ""},
+		"location outside": {`<data type="primary"><checksum type="sha256">0</checksum><location href="../p.xml"/></data>`, `its location "../p.xml" is not inside the repository`, again},
+		"no location":      {`<data type="primary"><checksum type="sha256">0</checksum></data>`, `its location "" is not inside`, again},
+		"no checksum":      {`<data type="primary"><location href="repodata/p.xml"/></data>`, "it has no checksum", again},
+		"MD5":              {`<data type="primary"><checksum type="md5">0</checksum><location href="repodata/p.xml"/></data>`, `its checksum of type "md5" is not trusted`, again},
 		"SHA-1":            {`<data type="primary"><checksum type="sha">0</checksum><location href="repodata/p.xml"/></data>`, "its checksum is SHA-1, which is not trusted", "checksums: sha1"},
+		"deep":             {strings.Repeat("<x>", 100), "its elements are nested more than 100 deep", again},
+		"no XML":           {`<data type="primary">`, "XML syntax error", again},
 		"modules in zchunk": {`<data type="modules_zck"/><data type="primary"><checksum type="sha256">` + sha256Of([]byte(data)).Hex +
-			`</checksum><location href="repodata/p.xml"/></data>`, "find modules metadata: repomd.xml lists it only as zchunk", ""},
+			`</checksum><location href="repodata/p.xml"/></data>`, "find modules metadata in https://upstream/vendor/repodata/repomd.xml: repomd.xml lists it only as zchunk", "createrepo_c"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := web{}
 			r := w.put(t, "https://upstream/vendor", raw{name: "p.xml", data: data, element: c.element})
 			_, err := planOf(t, w, r, "app")
-			if err == nil || !contains(err.Error(), "read repository vendor: ", c.why) || !strings.Contains(advice.Of(err), c.next) {
+			if err == nil || !contains(err.Error(), "read repository vendor: ", "https://upstream/vendor/repodata/", c.why) || !strings.Contains(advice.Of(err), c.next) {
 				t.Errorf("got %v (%s), want %q", err, advice.Of(err), c.why)
 			}
 		})

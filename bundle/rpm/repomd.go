@@ -46,7 +46,7 @@ type repomdData struct {
 func parseRepomd(data []byte) (*repomd, error) {
 	var md repomd
 	if err := markup.Decode(data, &md); err != nil {
-		return nil, fmt.Errorf("read repomd.xml: %w", err)
+		return nil, err
 	}
 	return &md, nil
 }
@@ -68,12 +68,17 @@ var errNotListed = errors.New("repomd.xml does not list it")
 // missing says why a kind of metadata cannot be read.
 func (md *repomd) missing(kind string) error {
 	if _, is := md.find(kind + "_zck"); is {
-		return fmt.Errorf("find %s metadata: %w", kind, notXML("repomd.xml lists it only as zchunk"))
+		return notXML("repomd.xml lists it only as zchunk")
 	}
 	if _, is := md.find(kind + "_db"); is && kind == "primary" { // dnf reads no databases either
-		return fmt.Errorf("find %s metadata: %w", kind, notXML("repomd.xml lists it only as a database of SQLite"))
+		return notXML("repomd.xml lists it only as a database of SQLite")
 	}
-	return fmt.Errorf("find %s metadata: %w", kind, errNotListed)
+	return errNotListed
+}
+
+// unusable is an error about a kind of metadata in repomd.xml.
+func (s *source) unusable(kind string, err error) error {
+	return unusable(fmt.Errorf("find %s metadata in %s: %w", kind, s.url("repodata/repomd.xml"), err))
 }
 
 // relative returns the path of a file in the repository. As librepo it accepts slashes at the start, escapes of URLs, and
@@ -112,6 +117,7 @@ type source struct {
 	byID      map[string]*entry
 	left      []*recordError // records of primary that are left out, at most maxLeft
 	more      int            // number of sentences for Notices
+	weight    int            // of entries and left
 }
 
 // openSource reads the keys, and repomd.xml from the first mirror with a verified
@@ -150,7 +156,7 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 		return explainLocal(s.bases[0], err)
 	}
 	if err := anyOf(sums, data); err != nil {
-		return &wrongError{fmt.Errorf("verify %s with the metalink: %w", s.url("repodata/repomd.xml"), err)}
+		return &wrongError{unusable(fmt.Errorf("verify %s with the metalink: %w", s.url("repodata/repomd.xml"), err))}
 	}
 	if s.SignedMetadata, err = s.checkRepomd(ctx, data); err != nil {
 		return err
@@ -159,7 +165,7 @@ func (s *source) readRepomd(ctx context.Context, sums []checksum) error {
 		return err
 	}
 	if s.md, err = parseRepomd(data); err != nil {
-		return &wrongError{err}
+		return &wrongError{unusable(fmt.Errorf("read %s: %w", s.url("repodata/repomd.xml"), err))}
 	}
 	s.Timestamp = min(s.md.timestamp(), time.Now().Unix()) // a wrong clock makes no later metadata look old
 	return s.checkAge()
@@ -249,7 +255,7 @@ func (s *source) checkRepomd(ctx context.Context, data []byte) (bool, error) {
 func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 	d, ok := s.md.find(kind)
 	if !ok {
-		return metadata{}, s.md.missing(kind)
+		return metadata{}, s.unusable(kind, s.md.missing(kind))
 	}
 	limit := int64(maxCompressed)
 	if d.Size > 0 && int64(d.Size) < limit {
@@ -257,17 +263,18 @@ func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 	}
 	name, err := relative(d.Location.Href)
 	if err != nil {
-		return metadata{}, fmt.Errorf("find %s metadata: %w", kind, err)
+		return metadata{}, s.unusable(kind, err)
 	}
+	locations := s.locations(d.Location.Base, name)
 	sum := s.allow(d.Checksum)
 	if _, err := sum.new(); err != nil {
-		return metadata{}, fmt.Errorf("verify %s metadata: %w", kind, err)
+		return metadata{}, unusable(fmt.Errorf("verify %s: %w", locations[0], err))
 	}
 	if data := s.cache.Get(sum.file(), limit); data != nil && sum.check(data) == nil {
-		return metadata{name: name, data: data}, nil
+		return metadata{name: locations[0], data: data}, nil
 	}
 	var errs []error
-	for _, at := range s.locations(d.Location.Base, name) {
+	for _, at := range locations {
 		var data []byte
 		err := httpclient.Again(ctx, isWrong, func(ctx context.Context) error {
 			var err error
@@ -275,13 +282,13 @@ func (s *source) metadata(ctx context.Context, kind string) (metadata, error) {
 				return err
 			}
 			if err := sum.check(data); err != nil {
-				return &wrongError{fmt.Errorf("verify %s: %w", at, err)}
+				return &wrongError{unusable(fmt.Errorf("verify %s: %w", at, err))}
 			}
 			return nil
 		})
 		if err == nil {
 			_ = s.cache.Put(sum.file(), data) // then the next plan fetches it again
-			return metadata{name: name, data: data}, nil
+			return metadata{name: at, data: data}, nil
 		}
 		if errs = append(errs, err); ctx.Err() != nil {
 			break

@@ -1,6 +1,8 @@
 package rpm
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"slices"
 
@@ -19,14 +21,17 @@ func (p *problem) solve() ([]*entry, bool, error) {
 	q := p.compile()
 	defer func() { p.steps += q.Steps }()
 	chosen, ok := p.walk(q, false)
+	if p.ctx.Err() != nil {
+		return nil, false, context.Cause(p.ctx)
+	}
 	if !ok {
 		q.Reset()
 		if ok, err := q.Satisfiable(); err != nil || !ok {
 			p.core = q.Core()
 			return nil, false, tooDense(err)
 		}
-		if chosen, ok = p.walk(q, true); !ok {
-			return nil, false, tooDense(q.Err())
+		if chosen, ok = p.walk(q, true); !ok || p.ctx.Err() != nil {
+			return nil, false, tooDense(cmp.Or(context.Cause(p.ctx), q.Err()))
 		}
 	}
 	all, err := p.minimize(chosen)
@@ -49,8 +54,8 @@ func (p *problem) minimize(chosen []int) ([]*entry, error) {
 		p = p.only(chosen)
 		q := p.compile()
 		var ok bool
-		if chosen, ok = p.walk(q, false); !ok {
-			return p.entries, q.Err()
+		if chosen, ok = p.walk(q, false); !ok || p.ctx.Err() != nil {
+			return p.entries, cmp.Or(context.Cause(p.ctx), q.Err())
 		}
 		p = p.only(chosen)
 		needed := p.indispensable()

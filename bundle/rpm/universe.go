@@ -115,24 +115,29 @@ func (u *universe) add(e *entry) {
 		}
 	}
 	for _, c := range e.provides {
-		if list := u.provides[c.Name]; len(list) == 0 || list[len(list)-1] != e {
-			u.provides[c.Name] = append(list, e)
-		}
+		file(u.provides, c.Name, e)
 	}
 	for _, c := range e.obsoletes {
-		u.obsoletes[c.Name] = append(u.obsoletes[c.Name], e)
+		file(u.obsoletes, c.Name, e)
 	}
 	for _, path := range e.files {
-		u.files[path] = append(u.files[path], e)
+		file(u.files, path, e)
+	}
+}
+
+// file adds e to the list of a name, once although its metadata can have the name many times.
+func file(index map[string][]*entry, name string, e *entry) {
+	if list := index[name]; len(list) == 0 || list[len(list)-1] != e {
+		index[name] = append(list, e)
 	}
 }
 
 // successors returns the packages that obsolete a build of a name. dnf can install them
 // for the name.
-func (u *universe) successors(name string) []*entry {
+func (u *universe) successors(ctx context.Context, name string) []*entry {
 	var all []*entry
 	for _, o := range u.obsoletes[name] {
-		if slices.ContainsFunc(u.byName[name], o.replaces) && !slices.Contains(all, o) {
+		if slices.ContainsFunc(u.byName[name], func(e *entry) bool { return ctx.Err() == nil && o.replaces(e) }) {
 			all = append(all, o)
 		}
 	}
@@ -172,6 +177,9 @@ func (u *universe) offering(ctx context.Context, c Capability) ([]*entry, error)
 func (u *universe) search(ctx context.Context, c Capability) ([]*entry, error) {
 	var all []*entry
 	for _, e := range u.provides[c.Name] {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		u.looked += int64(len(e.provides))
 		if e.offers(c) {
 			all = append(all, e)
@@ -262,10 +270,11 @@ func (s *source) eachFilelist(ctx context.Context, f func(id string, element []b
 		}
 		s.filelists = m
 	}
-	return s.filelists.each(ctx, func(element []byte) error {
+	_, err := s.read(ctx, s.filelists, func(element []byte) error {
 		if id := pkgid.FindSubmatch(element); id != nil {
 			return f(strings.ToLower(string(id[1])), element)
 		}
 		return nil
 	})
+	return err
 }

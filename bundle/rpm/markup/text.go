@@ -68,10 +68,11 @@ func Decode(data []byte, v any) error {
 	if err != nil {
 		return err
 	}
-	d := xml.NewDecoder(r)
-	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil } // it is UTF-8 by now
-	return d.Decode(v)
+	return unmarshal(r, v, maxElements)
 }
+
+// maxElements limits a document that Decode reads. repomd.xml and a metalink have some hundreds.
+const maxElements = 100_000
 
 // WellFormed reports why an element cannot be copied into the metadata of a bundle: encoding/xml is more tolerant than
 // dnf's parser, which refuses the whole file.
@@ -79,7 +80,10 @@ func WellFormed(element []byte) error {
 	if !utf8.Valid(element) {
 		return errors.New("it is not UTF-8")
 	}
-	for d := xml.NewDecoder(bytes.NewReader(element)); ; {
+	if longPart(element) {
+		return errLong
+	}
+	for d := xml.NewTokenDecoder(&bounded{from: xml.NewDecoder(bytes.NewReader(element)), left: len(element)}); ; {
 		token, err := d.Token()
 		if errors.Is(err, io.EOF) {
 			return nil
