@@ -44,17 +44,19 @@ func ask(ctx context.Context, q Query, port uint16) facts.NameAnswers {
 	servers := addresses(q.Servers)
 	names := q.names()
 	result.Servers = make([]facts.NameServer, len(servers))
+	found := make([][]facts.Wildcard, len(servers)) // servers can have different zones
 	var all sync.WaitGroup
 	for i, server := range servers {
-		all.Go(func() { result.Servers[i] = askServer(ctx, netip.AddrPortFrom(server, port), q.Search, names) })
+		all.Go(func() {
+			at := netip.AddrPortFrom(server, port)
+			result.Servers[i] = askServer(ctx, at, q.Search, names)
+			if result.Servers[i].UDP == "" && !result.Servers[i].Refuses {
+				found[i] = wildcards(ctx, at, q.Search)
+			}
+		})
 	}
 	all.Wait()
-	for i, server := range servers {
-		if result.Servers[i].UDP == "" && !result.Servers[i].Refuses {
-			result.Wildcards = wildcards(ctx, netip.AddrPortFrom(server, port), q.Search)
-			break
-		}
-	}
+	result.Wildcards = slices.Concat(found...)
 	if err := ctx.Err(); err != nil {
 		result.Outcome = facts.OutcomeOf(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/dns/dnsmessage"
+
+	"airgap.dev/airgap/preflight/facts"
 )
 
 // server is a name server of a test, on its own loopback address.
@@ -123,7 +125,7 @@ func TestAsk(t *testing.T) {
 	known := map[string]string{"k8s.bank.example": "10.0.0.5"}
 	servers := []*server{
 		{at: "127.0.0.21", names: known, wildcard: ".apps.example"},
-		{at: "127.0.0.22", noTCP: true, names: known},
+		{at: "127.0.0.22", noTCP: true, names: known, wildcard: ".bank.example"},
 		{at: "127.0.0.23", noUDP: true, noTCP: true},
 		{at: "127.0.0.24", refuses: true},
 		{at: "127.0.0.25", loses: 4},
@@ -159,9 +161,11 @@ func TestAsk(t *testing.T) {
 		assert.Equal(t, want.address, address, s.Address)
 		assert.LessOrEqual(t, len(s.Names), 1)
 	}
-	require.Len(t, got.Wildcards, 1)
-	assert.Equal(t, "apps.example.", got.Wildcards[0].Domain)
-	assert.Equal(t, "10.9.9.9", got.Wildcards[0].Address.String())
+	address := netip.MustParseAddr("10.9.9.9")
+	assert.Equal(t, []facts.Wildcard{
+		{Domain: "apps.example.", Server: "127.0.0.21", Address: address},
+		{Domain: "bank.example", Server: "127.0.0.22", Address: address}, // not only the first server that answers
+	}, got.Wildcards)
 }
 
 // TestShortNames: the resolver looks up a name without a dot in the search domains.
