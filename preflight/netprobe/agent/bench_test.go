@@ -10,27 +10,32 @@ import (
 	"airgap.dev/airgap/preflight/netprobe"
 )
 
-// BenchmarkHundredHosts measures between a hundred hosts on one machine, with the number of pairs of
-// the command, on an open network and on a closed one. `make bench` has the target.
-func BenchmarkHundredHosts(b *testing.B) {
-	for name, rules := range map[string][]string{"open": nil, "closed": {"meta protocol ip drop"}} {
-		b.Run(name, func(b *testing.B) {
-			b.Cleanup(growNeighborTable(b))
-			n := newNetwork(b, 100)
-			n.lose(rules...)
-			plan := n.plan()
-			plan.Pairs, plan.Patience = netprobe.DefaultPairs, 30
-			for b.Loop() {
-				start := time.Now()
-				m := n.matrix(plan)
-				b.ReportMetric(time.Since(start).Seconds(), "seconds")
-				b.ReportMetric(float64(m.Tried), "pairs")
-				if wrong := unlike(m, len(rules) == 0); len(wrong) > 0 {
-					b.Errorf("of %d verdicts: %v", len(m.Verdicts), wrong)
-				}
-			}
-		})
+// BenchmarkHosts measures between hosts on one machine, with the number of pairs of the command, on an
+// open network and on a closed one. `make bench` has the target for a hundred hosts.
+func BenchmarkHosts(b *testing.B) {
+	for _, hosts := range []int{2, 10, 100} {
+		benchmarkHosts(b, hosts, "open")
+		benchmarkHosts(b, hosts, "closed", "meta protocol ip drop")
 	}
+}
+
+func benchmarkHosts(b *testing.B, hosts int, name string, rules ...string) {
+	b.Run(fmt.Sprintf("%d/%s", hosts, name), func(b *testing.B) {
+		b.Cleanup(growNeighborTable(b))
+		n := newNetwork(b, hosts)
+		n.lose(rules...)
+		plan := n.plan()
+		plan.Pairs, plan.Patience = netprobe.DefaultPairs, 30
+		for b.Loop() {
+			start := time.Now()
+			m := n.matrix(plan)
+			b.ReportMetric(time.Since(start).Seconds(), "seconds")
+			b.ReportMetric(float64(m.Tried), "pairs")
+			if wrong := unlike(m, len(rules) == 0); len(wrong) > 0 {
+				b.Errorf("of %d verdicts: %v", len(m.Verdicts), wrong)
+			}
+		}
+	})
 }
 
 // unlike counts the wrong results.
