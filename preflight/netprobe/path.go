@@ -85,7 +85,8 @@ type Stream struct {
 	// the payload of a packet, which a router can have changed at the handshake.
 	PathMTU int `json:"pathMTU,omitempty"`
 	MSS     int `json:"mss,omitempty"`
-	Resent  int `json:"resent,omitempty"` // packets
+	// Resent are the packets that the kernel sent again, without those that had arrived.
+	Resent int `json:"resent,omitempty"`
 }
 
 // Slow is the rate in bits per second below which the stream runs again for longer.

@@ -126,7 +126,9 @@ func TestPathNumbers(t *testing.T) {
 		"one flow":             {Path{TCP: &Flows{Port: 10250, Tried: 16, Lost: []int{40001}}}, etcd, "1 of 16 TCP flows to port 10250 are lost (source ports 40001)"},
 		"loss, once":           {Path{Trains: []Train{train(990), train(1000)}}, etcd, ""},
 		"loss, only the 2nd":   {Path{Trains: []Train{train(1000), train(900)}}, etcd, ""},
-		"little loss":          {Path{Trains: []Train{train(999), train(996)}}, etcd, ""},
+		"little loss":          {Path{Trains: []Train{train(999), train(998)}}, etcd, ""},
+		"loss of the sum":      {Path{Trains: []Train{train(1000), train(998), train(999), train(994)}}, etcd, "9 of 3000 packets (0.3 %)"},
+		"loss, then none":      {Path{Trains: []Train{train(990), train(990), train(1000)}}, etcd, ""},
 		"loss":                 {Path{Trains: []Train{train(999), train(995)}}, etcd, "5 of 1000 packets (0.5 %)"},
 		"the host drops":       {Path{Trains: []Train{train(999), {Sent: 1000, Arrived: 900, Overrun: 98}}}, etcd, ""},
 		"much loss":            {Path{Trains: []Train{train(900), train(900)}}, etcd, "fail network packets are lost on the way"},
@@ -166,6 +168,27 @@ func TestPathNumbers(t *testing.T) {
 		got := said(m, test.needs)
 		if !strings.Contains(got, test.want) || test.want == "" && got != "" || strings.Contains(got, "\n") {
 			t.Errorf("%s: says %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestUnsure: any lost packet makes the path unsure, until a long train has no loss.
+func TestUnsure(t *testing.T) {
+	fine, lossy := Train{Sent: 320, Arrived: 320}, Train{Sent: 320, Arrived: 319}
+	for name, test := range map[string]struct {
+		path Path
+		want bool
+	}{
+		"no loss":              {Path{Trains: []Train{fine}, Bursts: []Train{fine}, Streams: []Stream{{Sent: 1}}}, false},
+		"the first train":      {Path{Trains: []Train{lossy}}, true},
+		"the burst":            {Path{Trains: []Train{fine}, Bursts: []Train{lossy}}, true},
+		"the stream":           {Path{Trains: []Train{fine}, Bursts: []Train{fine}, Streams: []Stream{{Resent: 1}}}, true},
+		"the host's own drops": {Path{Trains: []Train{{Sent: 320, Arrived: 319, Overrun: 1}}}, false},
+		"confirmed once":       {Path{Trains: []Train{fine, lossy}}, true},
+		"not confirmed":        {Path{Trains: []Train{lossy, fine}, Bursts: []Train{lossy}}, false},
+	} {
+		if got := test.path.Unsure(); got != test.want {
+			t.Errorf("%s: %v", name, got)
 		}
 	}
 }

@@ -38,6 +38,7 @@ func (a *agent) tryPaths(ctx context.Context, to int) {
 	}
 	a.traces.failsLost(p)
 	p.Streams = s.streams(ctx)
+	s.confirmStream(ctx, &p)
 	s.confirmLatency(ctx, &p) // later: a host that is busy for a moment is no finding
 	a.report.measured(p)
 }

@@ -80,6 +80,14 @@ func TestPathFaults(t *testing.T) {
 			[]string{ab + "udp dport 8472 numgen random mod 100 < 3 drop"},
 			[]string{"warn network packets are lost on the way: from h0 (10.99.0.1) to h1 (10.99.0.2): "},
 		},
+		"loss of 0.5 %": {
+			[]string{ab + "udp dport 8472 numgen inc mod 200 == 0 drop"},
+			[]string{"warn network packets are lost on the way: from h0 (10.99.0.1) to h1 (10.99.0.2): "},
+		},
+		"loss of 1 %": {
+			[]string{ab + "udp dport 8472 numgen inc mod 100 == 0 drop"},
+			[]string{"warn network packets are lost on the way: from h0 (10.99.0.1) to h1 (10.99.0.2): "},
+		},
 		"policed": {
 			[]string{ab + "meta l4proto udp limit rate over 125 kbytes/second drop"},
 			[]string{"fail network the network limits the rate of UDP: from h0 (10.99.0.1) to h1 (10.99.0.2): "},

@@ -113,7 +113,7 @@ func (p *progress) goesOn(err error, began time.Time) bool {
 func ended(s netprobe.Stream, conn net.Conn, err error) netprobe.Stream {
 	info := tcpInfo(conn)
 	s.Acked = min(s.Sent, max(0, int(info.Bytes_acked)-messageSize-1))
-	s.PathMTU, s.MSS, s.Resent = int(info.Pmtu), int(info.Snd_mss), int(info.Total_retrans)
+	s.PathMTU, s.MSS, s.Resent = int(info.Pmtu), int(info.Snd_mss), max(0, int(info.Total_retrans)-int(info.Dsack_dups))
 	s.Stalled = errors.Is(err, os.ErrDeadlineExceeded) && info.Retransmits >= 2
 	if err == nil {
 		s.Acked = s.Sent
