@@ -272,5 +272,14 @@ func notesOn(c *config.Cluster, in netprobe.Language) []string {
 	if others := netprobe.Ports(port); port > 0 && c.Network.Encapsulation == cni.Auto && len(others) > 1 {
 		notes = append(notes, in.Say("If UDP %d does not pass, UDP %d is sufficient. The installation measures both ports and uses the port that passes.", port, others[1]))
 	}
+	notes = append(notes, in.Say("Between the nodes there must be no source NAT: their firewalls open the ports only for the addresses of the nodes."),
+		in.Say("Between the nodes there must be no limit for the rate of UDP (policer, storm control, protection against UDP floods)."),
+		in.Say("Both directions of a connection must pass the same stateful firewall."))
+	if hostcheck.Balancer(c) != "" {
+		notes = append(notes, in.Say("The load balancer must not send headers of the PROXY protocol, and must not connect a client to the same server each time (persistence by source address)."))
+	}
+	if len(c.ControlPlanes()) > 1 {
+		notes = append(notes, in.Say("A round trip between control-plane nodes should take at most 10 ms, because etcd sends each change to these nodes. If it takes more than 100 ms, tell the installers before the installation: etcd needs longer times."))
+	}
 	return append(notes, in.Say("IP in IP (protocol 4) and GRE are not used, and no node connects to the internet."))
 }
