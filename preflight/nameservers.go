@@ -10,8 +10,14 @@ import (
 	"airgap.dev/airgap/preflight/facts"
 )
 
+// dnsTeam is the owner of the checks of name servers.
+const (
+	dnsTeam  = "dns"
+	ownerDNS = " (owner: DNS team)"
+)
+
 var nameServers = Check{
-	ID: "name-servers", Title: "Every name server answers by UDP and TCP", Source: "RFC 7766; resolv.conf(5): 5 s for a server that does not answer; Kubernetes: ndots:5",
+	ID: "name-servers", Owner: dnsTeam, Title: "Every name server answers by UDP and TCP", Source: "RFC 7766; resolv.conf(5): 5 s for a server that does not answer; Kubernetes: ndots:5",
 	Breaks: "Each lookup waits seconds for a dead server. Long answers are lost without TCP. A search domain that has an address for every name sends pods to a wrong host.",
 	Needs:  []string{"resolv"}, Run: judgeNameServers,
 }
@@ -32,7 +38,7 @@ func judgeNameServers(f *facts.Facts, w *Want) Result {
 	}
 	var found, fix, fine []string
 	add := func(what, how string) {
-		found = append(found, what)
+		found = append(found, what+ownerDNS)
 		if !slices.Contains(fix, how) {
 			fix = append(fix, how)
 		}
@@ -72,7 +78,7 @@ func serverFault(s facts.NameServer) string {
 }
 
 var endpointName = Check{
-	ID: "endpoint-name", Title: "Control-plane endpoint's name has an address before the cluster runs", Source: "kubeadm: controlPlaneEndpoint; every kubelet and kube-proxy connects to it",
+	ID: "endpoint-name", Owner: dnsTeam, Title: "Control-plane endpoint's name has an address before the cluster runs", Source: "kubeadm: controlPlaneEndpoint; every kubelet and kube-proxy connects to it",
 	Breaks: "No node reaches the API server. If only a server in the cluster knows the name, the cluster does not start again after all hosts were off.",
 	Needs:  []string{"hosts", "resolv"}, Run: judgeEndpointName,
 }
@@ -106,16 +112,16 @@ func judgeEndpointName(f *facts.Facts, w *Want) Result {
 	found := strings.Join(append(slices.Clone(outside), within...), ", ")
 	switch {
 	case found == "":
-		r := Result{Fail, name + " has no address: not in /etc/hosts, and from no name server", "an address of the load balancer", "ask the DNS team to add the name; or " + hosts}
+		r := Result{Fail, name + " has no address: not in /etc/hosts, and from no name server" + ownerDNS, "an address of the load balancer", "ask the DNS team to add the name; or " + hosts}
 		if w.Managed {
 			r.Status = Warn
 		}
 		return r
 	case len(without) > 0:
-		return Result{Warn, fmt.Sprintf("%s knows %s, %s does not", found, name, strings.Join(without, ", ")), "the same answer from every name server",
+		return Result{Warn, fmt.Sprintf("%s knows %s, %s does not", found, name, strings.Join(without, ", ")) + ownerDNS, "the same answer from every name server",
 			"ask the DNS team to add the name to each of its servers: the answer of the first one that replies counts; or " + hosts}
 	case len(outside) == 0:
-		return Result{Warn, fmt.Sprintf("only %s knows %s, and has an address of this cluster's hosts, pods or Services", found, name), "a name server that runs without the cluster",
+		return Result{Warn, fmt.Sprintf("only %s knows %s, and has an address of this cluster's hosts, pods or Services", found, name) + ownerDNS, "a name server that runs without the cluster",
 			hosts + "; or let the DNS team add the name to a server outside of the cluster"}
 	}
 	return pass("%s, from %s", name, found)

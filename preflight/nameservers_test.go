@@ -2,6 +2,7 @@ package preflight
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,4 +70,21 @@ func TestSiteNames(t *testing.T) {
 	w := Want{EndpointHost: "k8s.bank.example", OtherAddresses: []string{"10.0.0.11"}, SiteRegistry: "harbor.bank.example:8443/airgap"}
 	got := w.SiteNames(&facts.Facts{Time: facts.Time{Servers: []string{"ntp.bank.example"}}})
 	assert.Equal(t, []string{"k8s.bank.example", "10.0.0.11", "harbor.bank.example", "ntp.bank.example"}, got)
+}
+
+// TestOwnerOfNames: findings about name servers name the DNS team, in the line and for programs.
+func TestOwnerOfNames(t *testing.T) {
+	f := answers(facts.NameServer{Address: "10.0.0.53"}, facts.NameServer{Address: "10.0.1.53", Refuses: true})
+	f.Asked.NameServers.Wildcards = []facts.Wildcard{{Domain: "bank.example", Server: "10.0.0.53", Address: netip.MustParseAddr("10.9.9.9")}}
+	r, err := Run(t.Context(), f, Want{EndpointHost: "k8s.bank.example"}, Choice{Only: []string{nameServers.ID, endpointName.ID}})
+	assert.NoError(t, err)
+	for _, e := range r.Results {
+		assert.Equal(t, []string{"dns"}, e.Owners, e.ID)
+		for line := range strings.SplitSeq(e.Found, "\n") {
+			assert.True(t, strings.HasSuffix(line, "(owner: DNS team)"), line)
+		}
+	}
+	r, err = Run(t.Context(), answers(facts.NameServer{Address: "10.0.0.53"}), Want{}, Choice{Only: []string{nameServers.ID}})
+	assert.NoError(t, err)
+	assert.Empty(t, r.Results[0].Owners)
 }

@@ -49,6 +49,8 @@ type Check struct {
 	Source string  // the source of the rule
 	Role   Role    // the role that it applies to; "" for every host
 	Limits []Limit // that a site can set
+	// Owner is the team that can fix the check, if not the administrators of the hosts: "dns"; "" otherwise.
+	Owner string
 	// CrossHost is true for a check of the network between hosts, which Run skips by default.
 	CrossHost bool
 	// Needs are the facts that the check uses, by the names of Unknown.Fact. If one of them is
@@ -132,6 +134,9 @@ func Run(ctx context.Context, gathered *facts.Facts, want Want, choice Choice) (
 			continue
 		}
 		entry := Entry{ID: c.ID, Title: c.Title, Source: c.Source, Site: want.Site.Checks.text(c), Result: c.judge(gathered, &want, choice.Skip)}
+		if c.Owner != "" && entry.Troubled() {
+			entry.Owners = []string{c.Owner}
+		}
 		report.Results = append(report.Results, entry)
 		report.Worst = worse(report.Worst, entry.Status)
 	}

@@ -27,9 +27,15 @@ type Entry struct {
 	Source string `yaml:"source" json:"source"`
 	Site   string `yaml:"site,omitempty" json:"site,omitempty"` // the settings in airgap.yaml: "severity warn"
 	Result `yaml:",inline"`
+	// Owners are the teams of the site that can fix a failure or a warning, if not only the administrators of
+	// the hosts: "network", "hosts", "balancer", "dns", "hypervisor".
+	Owners []string `yaml:"owners,omitempty" json:"owners,omitempty"`
 	// Capture has the packets of failing exchanges between hosts, for a network team.
 	Capture []string `yaml:"capture,omitempty" json:"capture,omitempty"`
 }
+
+// Troubled reports whether the check failed or warns.
+func (e Entry) Troubled() bool { return e.Status == Fail || e.Status == Warn }
 
 // Passed reports whether no check failed and no result is unknown.
 func (r Report) Passed() bool { return r.Worst != Fail && r.Worst != Error }

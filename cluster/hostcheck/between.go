@@ -128,7 +128,9 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 	judgePeers(results, s.Config, m, s.Index.Lock.BGPPeers)
 	report, err := preflight.RunCrossHost(ctx, results, s.Config.Preflight, time.Now().UTC(), choice)
 	_, needs := NeedsOf(s.Config, m, can)
-	addCaptures(&report, m.Findings(needs))
+	findings := m.Findings(needs)
+	addCaptures(&report, findings)
+	addOwners(&report, findings)
 	return report, err
 }
 
@@ -248,7 +250,7 @@ func wanted(about netprobe.About) string {
 	case netprobe.AboutReports:
 		return "reports of all hosts"
 	case netprobe.AboutPaths:
-		return "all flows pass, less than 0.5 % of the packets are lost, and TCP streams have 10 Mbit/s or more"
+		return "all flows pass, less than 0.25 % of the packets are lost, and TCP streams have 10 Mbit/s or more"
 	case netprobe.AboutLatency:
 		return "round trips of at most 10 ms between control-plane hosts"
 	case netprobe.AboutClocks:
@@ -271,6 +273,7 @@ func answer(findings []netprobe.Finding, about netprobe.About, fine string) pref
 			found[len(found)-1] += " (" + f.Fix + ")"
 			continue
 		}
+		found[len(found)-1] += " (" + f.Owner.Label() + ")"
 		if status := (map[netprobe.Severity]preflight.Status{netprobe.Stops: preflight.Fail, netprobe.Warns: preflight.Warn})[f.Severity]; r.Status != preflight.Fail {
 			r.Status = status
 		}

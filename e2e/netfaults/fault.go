@@ -25,7 +25,7 @@ type Fault struct {
 // Finding is a finding that must be reported. Texts are regular expressions.
 type Finding struct {
 	Status string // "fail", "warn", or "note": a line of a check that passes
-	Owner  string // "network", "hosts", "balancer", "dns", "hypervisor"
+	Owner  team   // none for a note
 	What   string
 	Where  string // in the same line
 	Never  string // not in the same line: the other direction
@@ -40,8 +40,23 @@ const (
 	matters = "warn or fail"
 )
 
-// anyOwner is for a fault that has two owners.
-const anyOwner = ""
+// team is the team that must be named, as in the line of the finding.
+type team string
+
+// The teams.
+const (
+	networkTeam    team = "network team"
+	hostTeam       team = "host team"
+	balancerTeam   team = "load balancer team"
+	dnsTeam        team = "DNS team"
+	hypervisorTeam team = "hypervisor team"
+)
+
+// namedIn reports whether a line of a check names exactly this team.
+func (o team) namedIn(line string) bool { return strings.HasSuffix(line, "(owner: "+string(o)+")") }
+
+// onPage reports whether the page for the network administrators has the findings of the team.
+func (o team) onPage() bool { return o == networkTeam || o == balancerTeam }
 
 // from matches the way between two hosts in one direction, and excludes the other direction.
 func (f Finding) from(sender, receiver int) Finding {
@@ -89,7 +104,7 @@ func (f Finding) in(m *lab.Measurement) (string, bool) {
 			if !what.MatchString(line) || !where.MatchString(line) || f.Never != "" && regexp.MustCompile(f.Never).MatchString(line) {
 				continue
 			}
-			if f.Status == notes || f.Owner == anyOwner || f.onPage(m, what) == (f.Owner == "network" || f.Owner == "balancer") {
+			if f.Status == notes || f.Owner.namedIn(line) && f.onPage(m, what) == f.Owner.onPage() {
 				return lineOf(r, line), true
 			}
 		}

@@ -7,12 +7,6 @@ import (
 	"strings"
 )
 
-// Owners of findings about the load balancer, next to the network and the hosts.
-const (
-	balancerTeam = "balancer"
-	dnsTeam      = "dns"
-)
-
 const (
 	fixBalancer = "use a TCP (layer 4) load balancer that passes TLS through, with every control-plane host in its pool and a TCP health check of port 6443"
 	// checksOfOne is the number of connections from one address that are health checks.
@@ -71,7 +65,7 @@ func (m *Matrix) balancer() []Finding {
 
 // onBalancer is a finding about the load balancer, for its administrators.
 func (m balancing) onBalancer(severity Severity, what string, hosts []int, fix string) Finding {
-	return Finding{Severity: severity, About: AboutVIP, Owner: balancerTeam, What: what, Between: m.names(hosts), Fix: m.in.Say(fix)}
+	return Finding{Severity: severity, About: AboutVIP, Owner: BalancerTeam, What: what, Between: m.names(hosts), Fix: m.in.Say(fix)}
 }
 
 // unreached returns the findings about hosts that do not always get an answer. If a load balancer
@@ -248,7 +242,7 @@ func (m balancing) ipv6() []Finding {
 	var found []Finding
 	for _, addresses := range slices.Sorted(maps.Keys(by)) {
 		found = append(found, Finding{
-			Severity: Warns, About: AboutVIP, Owner: dnsTeam, What: m.in.Say("the endpoint's name also has an IPv6 address (%s) on these hosts; clients with IPv6 prefer it, and the cluster has no IPv6", addresses),
+			Severity: Warns, About: AboutVIP, Owner: DNSTeam, What: m.in.Say("the endpoint's name also has an IPv6 address (%s) on these hosts; clients with IPv6 prefer it, and the cluster has no IPv6", addresses),
 			Between: m.names(by[addresses]), Fix: m.in.Say("remove the AAAA record of the name in kubernetes.controlPlaneEndpoint"),
 		})
 	}

@@ -54,7 +54,7 @@ func (m balancing) answering() []Finding {
 	var found []Finding
 	for _, settings := range slices.SortedFunc(maps.Keys(by), func(a, b LocalVIP) int { return by[a][0] - by[b][0] }) {
 		found = append(found, Finding{
-			Severity: Stops, About: AboutVIP, Owner: "hosts",
+			Severity: Stops, About: AboutVIP, Owner: HostTeam,
 			What: m.in.Say("these hosts have the load balancer's address on %s (direct server return) and announce it by ARP (arp_ignore %d, arp_announce %d), so clients bypass the load balancer",
 				settings.Interface, settings.ARPIgnore, settings.ARPAnnounce),
 			Between: m.names(by[settings]), Fix: m.in.Say(fixARP),
@@ -62,7 +62,7 @@ func (m balancing) answering() []Finding {
 	}
 	if len(holders) > 1 {
 		found = append(found, Finding{
-			Severity: Stops, About: AboutVIP, Owner: "hosts", What: m.in.Say("several hosts have the load balancer's address at the same time"), Between: m.names(holders),
+			Severity: Stops, About: AboutVIP, Owner: HostTeam, What: m.in.Say("several hosts have the load balancer's address at the same time"), Between: m.names(holders),
 			Fix: m.in.Say("allow VRRP (IP protocol 112 to 224.0.0.18) between these hosts, and check the priorities in keepalived's configuration"),
 		})
 	}
@@ -85,7 +85,7 @@ func (m balancing) announcing() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Severity: Warns, About: AboutVIP, Owner: "hosts", What: m.in.Say("these hosts do not answer ARP requests for the load balancer's address, but can announce it in their own ones (arp_announce below 2)"),
+		Severity: Warns, About: AboutVIP, Owner: HostTeam, What: m.in.Say("these hosts do not answer ARP requests for the load balancer's address, but can announce it in their own ones (arp_announce below 2)"),
 		Between: m.names(hosts), Fix: m.in.Say(fixARP),
 	}}
 }
@@ -106,7 +106,7 @@ func (m balancing) incomplete() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Severity: Stops, About: AboutVIP, Owner: "hosts", What: m.in.Say("these hosts do not have the load balancer's address, but other control-plane hosts have it for direct server return"),
+		Severity: Stops, About: AboutVIP, Owner: HostTeam, What: m.in.Say("these hosts do not have the load balancer's address, but other control-plane hosts have it for direct server return"),
 		Between: m.names(without), Fix: m.in.Say("add the load balancer's address to the interface lo of these hosts, as on the others"),
 	}}
 }

@@ -85,7 +85,7 @@ func (m *Matrix) idle() []Finding {
 	var found []Finding
 	for _, what := range slices.Sorted(maps.Keys(by)) {
 		slices.Sort(by[what])
-		found = append(found, Finding{Severity: Warns, About: AboutIdle, Owner: balancerTeam, What: what, Between: m.names(by[what]), Fix: m.in.Say("set the idle timeout of the load balancer to at least five minutes, for clients and servers"),
+		found = append(found, Finding{Severity: Warns, About: AboutIdle, Owner: BalancerTeam, What: what, Between: m.names(by[what]), Fix: m.in.Say("set the idle timeout of the load balancer to at least five minutes, for clients and servers"),
 			Capture: evidence{m}.atBalancer(by[what], BalancedIdle, "")})
 	}
 	return found

@@ -67,14 +67,14 @@ func (m *Matrix) claimed() []Finding {
 		case len(hosts) > 1: // a thief of addresses has one of them
 			if !proxies[c.MAC] {
 				proxies[c.MAC] = true
-				found = append(found, Finding{Severity: Warns, About: AboutDuplicates, Owner: "network", What: m.in.Say("the device %s answers ARP in place of these hosts", c.MAC), Between: m.names(hosts),
+				found = append(found, Finding{Severity: Warns, About: AboutDuplicates, Owner: NetworkTeam, What: m.in.Say("the device %s answers ARP in place of these hosts", c.MAC), Between: m.names(hosts),
 					Fix: m.in.Say("ask whether the port isolates hosts (private VLAN, local proxy ARP): then switch it off between these hosts; otherwise the device has their addresses"), Capture: evidence{m}.messages(c)})
 			}
 		case m.device(c.MAC) != c.MAC:
-			found = append(found, Finding{Severity: Stops, About: AboutDuplicates, Owner: "hosts", What: m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), Between: m.names([]int{c.Host}),
+			found = append(found, Finding{Severity: Stops, About: AboutDuplicates, Owner: HostTeam, What: m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), Between: m.names([]int{c.Host}),
 				Fix: m.in.Say("remove the address from the other host")})
 		default:
-			found = append(found, Finding{Severity: Stops, About: AboutDuplicates, Owner: "network", What: m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), Between: m.names([]int{c.Host}),
+			found = append(found, Finding{Severity: Stops, About: AboutDuplicates, Owner: NetworkTeam, What: m.in.Say("another device, %s, also has the address %s of %s", m.device(c.MAC), c.Address, c.Own), Between: m.names([]int{c.Host}),
 				Fix: m.in.Say("find the port of the device in the MAC address table of the switches, and give one of the two another address"), Capture: evidence{m}.messages(c)})
 		}
 	}
@@ -127,7 +127,7 @@ func (m *Matrix) claimedVIP() []Finding {
 	for _, mac := range macs {
 		names = append(names, m.device(mac))
 	}
-	return []Finding{{Severity: Stops, About: AboutVIP, Owner: "network", What: m.in.Say("several devices have the load balancer's address %s", address), Between: m.few(names),
+	return []Finding{{Severity: Stops, About: AboutVIP, Owner: NetworkTeam, What: m.in.Say("several devices have the load balancer's address %s", address), Between: m.few(names),
 		Fix: m.in.Say("find the ports of the devices in the MAC address table of the switches, and leave the address to one of them; real servers of direct server return need arp_ignore = 1"), Capture: bounded(messages)}}
 }
 

@@ -51,7 +51,7 @@ func TestClaims(t *testing.T) {
 		var text strings.Builder
 		for _, f := range m.claimed() {
 			got = append(got, f.Severity)
-			text.WriteString(f.Owner + ": " + f.What)
+			text.WriteString(string(f.Owner) + ": " + f.What)
 		}
 		assert.Equal(t, test.want, got, name)
 		assert.Contains(t, text.String(), test.says, name)
@@ -80,7 +80,7 @@ func TestImposter(t *testing.T) {
 		}
 		found := m.Findings(Needs{})
 		require.Len(t, found, 1, name)
-		assert.Contains(t, found[0].Owner+": "+found[0].What+", "+found[0].Fix, test.want, name)
+		assert.Contains(t, string(found[0].Owner)+": "+found[0].What+", "+found[0].Fix, test.want, name)
 		assert.Equal(t, len(test.macs) == 1, strings.Contains(found[0].Fix, "the device "+thief+" has the address"), name)
 		m.in = Korean
 		found = m.Findings(Needs{})

@@ -97,10 +97,15 @@ func (g group) connection(f *Finding, name string, needed bool, in Language) {
 		f.What = in.Say("%s arrives and the host answers, but the answers are lost on the way back", name)
 		fix = in.Say("pass the answers back to the sender: send both directions through the same stateful firewall, or allow %s in the other direction", g.answerRule(in))
 	case AnswersBlocked:
-		f.Owner, f.What = "hosts", name+" arrives and the answer comes back, but the sending host's own packet filter blocks it"
+		if g.reverse {
+			f.Owner, f.What = HostTeam, name+" arrives and the answer comes back, but the sending host's reverse path filter drops it: "+g.stops
+			fix = reversePathFix("sending")
+			break
+		}
+		f.Owner, f.What = HostTeam, name+" arrives and the answer comes back, but the sending host's own packet filter blocks it"
 		fix = "allow answers to the host's own connections on the sending hosts (ct state established,related accept); the installation does not change that rule"
 	case AnswersKept:
-		f.Owner, f.What = "hosts", name+" arrives and passes the host's firewall, but the answer does not leave the receiving host: its own packet filter blocks it, or the next hop of the way back does not answer ARP"
+		f.Owner, f.What = HostTeam, name+" arrives and passes the host's firewall, but the answer does not leave the receiving host: its own packet filter blocks it, or the next hop of the way back does not answer ARP"
 		fix = "on the receiving hosts, allow outgoing answers where an output chain drops them (nft list ruleset; the installation does not change that chain), and check the way back (ip route get SENDER; ip neigh)"
 	case OneSided:
 		f.What = in.Say("%s: a stateful firewall between the hosts sees only one direction of the connections, and drops answers or data", name)

@@ -22,8 +22,8 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity"`
 	About    About    `json:"about"`
-	Owner    string   `json:"owner"` // "network", "hosts", "balancer", "dns"
-	What     string   `json:"what"`  // "TCP 2380 (etcd peers) does not arrive"
+	Owner    Team     `json:"owner"`
+	What     string   `json:"what"` // "TCP 2380 (etcd peers) does not arrive"
 	Between  []string `json:"between"`
 	Fix      string   `json:"fix"`
 	// Capture has the packets of the first pair in Between, at most 12 lines. NoCapture says why a
@@ -70,12 +70,6 @@ type Needs struct {
 	Election time.Duration
 }
 
-// Differences between clocks that etcd and TLS tolerate.
-const (
-	skewStops = 2 * time.Second
-	skewWarns = 500 * time.Millisecond
-)
-
 // Findings returns all findings, the most severe ones first.
 func (m *Matrix) Findings(n Needs) []Finding {
 	all := slices.Concat(m.unmeasured(), m.closed(n), m.narrow(n), m.unknownSizes(), m.clocks(), m.sharedIdentities(), m.sources(n), m.claimed(), m.balancer(), m.idle(), m.paths(n))
@@ -89,7 +83,7 @@ func (m *Matrix) Findings(n Needs) []Finding {
 func (m *Matrix) unmeasured() []Finding {
 	var found []Finding
 	if len(m.Missing) > 0 {
-		found = append(found, Finding{Severity: Stops, About: AboutReports, Owner: "hosts", What: "no report, so the connections of these hosts are unknown", Between: m.names(m.Missing), Fix: "measure on these hosts, too, at the same time as on the others"})
+		found = append(found, Finding{Severity: Stops, About: AboutReports, Owner: HostTeam, What: "no report, so the connections of these hosts are unknown", Between: m.names(m.Missing), Fix: "measure on these hosts, too, at the same time as on the others"})
 	}
 	failed := map[string][]int{}
 	for _, e := range m.ListenErrors {
@@ -105,7 +99,7 @@ func (m *Matrix) unmeasured() []Finding {
 		failed[what] = append(failed[what], e.Host)
 	}
 	for _, what := range slices.Sorted(maps.Keys(failed)) {
-		found = append(found, Finding{Severity: Warns, About: AboutReports, Owner: "hosts", What: what, Between: m.names(failed[what]), Fix: "run as root, and make the kernel module vxlan available"})
+		found = append(found, Finding{Severity: Warns, About: AboutReports, Owner: HostTeam, What: what, Between: m.names(failed[what]), Fix: "run as root, and make the kernel module vxlan available"})
 	}
 	return found
 }
@@ -117,6 +111,8 @@ type group struct {
 	state State
 	opens bool   // for HostCloses: firewalld alone closes it
 	stops string // for HostCloses: the rule that the installation does not open
+	// reverse is true if the rule is the reverse path filter.
+	reverse bool
 }
 
 // closed returns the findings about ports and protocols that do not pass.
@@ -127,7 +123,7 @@ func (m *Matrix) closed(n Needs) []Finding {
 		if v.State == Open || v.State == Partial || v.Kind == Size || v.Kind == Routed && !n.Routed || m.covered(v, n) {
 			continue
 		}
-		g := group{kind: v.Kind, port: v.Port, state: v.State, opens: v.Opens}
+		g := group{kind: v.Kind, port: v.Port, state: v.State, opens: v.Opens, reverse: v.Reverse}
 		if !v.Opens {
 			g.stops = v.Rule
 		}
@@ -164,7 +160,7 @@ func (m *Matrix) covered(v Verdict, n Needs) bool {
 
 func (g group) finding(n Needs, in Language) Finding {
 	name, needed := g.name(n, in)
-	f := Finding{Severity: Notes, About: g.about(), Owner: "network", What: in.Say("%s does not arrive", name), Fix: in.Say("allow %s between these hosts, in both directions", g.rule(in))}
+	f := Finding{Severity: Notes, About: g.about(), Owner: NetworkTeam, What: in.Say("%s does not arrive", name), Fix: in.Say("allow %s between these hosts, in both directions", g.rule(in))}
 	if needed {
 		f.Severity = Stops
 	} else {
@@ -174,12 +170,12 @@ func (g group) finding(n Needs, in Language) Finding {
 	case HostCloses:
 		f = g.closedByHost(f, name, needed, n, in)
 	case SenderCloses:
-		f.Owner, f.What = "hosts", name+" does not leave the sending host: its own packet filter blocks it"
+		f.Owner, f.What = HostTeam, name+" does not leave the sending host: its own packet filter blocks it"
 		if needed {
 			f.Fix = "allow outgoing " + g.rule(in) + " on the sending hosts, where an output chain drops it (nft list ruleset); the installation does not change that chain"
 		}
 	case Damaged:
-		f.Owner = "hosts"
+		f.Owner = HypervisorTeam
 		f.What = name + ": the network card creates wrong checksums for packets inside the tunnel"
 		f.Fix = "update the hypervisor's network driver; or set hostSettings.tunnelChecksum: software in airgap.yaml and create the bundle again: airgap then turns tx-checksum-ip-generic off on " + n.Tunnel
 		if n.SoftChecksums {
@@ -194,7 +190,7 @@ func (g group) finding(n Needs, in Language) Finding {
 	case AnswersLost, AnswersBlocked, AnswersKept, OneSided, Replaced, DataLost, TLSCloses, Inspected:
 		g.connection(&f, name, needed, in)
 	case Unknown:
-		f.Owner, f.What, f.Fix = "hosts", name+": unknown", "measure again as root, on all hosts at the same time"
+		f.Owner, f.What, f.Fix = HostTeam, name+": unknown", "measure again as root, on all hosts at the same time"
 		if needed {
 			f.Severity = Warns
 		}
@@ -261,7 +257,7 @@ func (m *Matrix) narrow(n Needs) []Finding {
 	var found []Finding
 	for _, size := range slices.Sorted(maps.Keys(by)) {
 		found = append(found, Finding{
-			Severity: Stops, About: AboutSize, Owner: "network", What: m.in.Say("packets larger than %d bytes are lost, but the interfaces send up to %d", size, by[size][0].MTU), Between: m.between(by[size]),
+			Severity: Stops, About: AboutSize, Owner: NetworkTeam, What: m.in.Say("packets larger than %d bytes are lost, but the interfaces send up to %d", size, by[size][0].MTU), Between: m.between(by[size]),
 			Fix:     m.in.Say("allow packets of %d bytes between these hosts; or set network.mtu: %d in airgap.yaml and create the bundle again", by[size][0].MTU, size),
 			Capture: m.capture(by[size]),
 		})
@@ -282,67 +278,26 @@ func (m *Matrix) unknownSizes() []Finding {
 		return nil
 	}
 	return []Finding{{
-		Severity: Warns, About: AboutSize, Owner: "hosts", What: "the largest packet size is unknown, because no packet of any size arrived", Between: m.between(unknown),
+		Severity: Warns, About: AboutSize, Owner: HostTeam, What: "the largest packet size is unknown, because no packet of any size arrived", Between: m.between(unknown),
 		Fix: "measure again after UDP passes between these hosts, as root and on all hosts at the same time; or test by hand: ping -M do -s SIZE ADDRESS",
 	}}
-}
-
-func (m *Matrix) clocks() []Finding {
-	worst := map[Severity][]string{}
-	for _, s := range m.apart() {
-		severity := Warns
-		if s.Ahead >= skewStops {
-			severity = Stops
-		}
-		worst[severity] = append(worst[severity], fmt.Sprintf("%s is %s ahead of %s", m.Hosts[s.To].Name, s.Ahead.Round(100*time.Millisecond), m.Hosts[s.From].Name))
-	}
-	var found []Finding
-	for _, severity := range []Severity{Stops, Warns} {
-		if len(worst[severity]) > 0 {
-			found = append(found, Finding{Severity: severity, About: AboutClocks, Owner: "hosts", What: "clocks differ", Between: m.few(worst[severity]), Fix: "use the same time servers on all hosts: chronyc sources, then chronyc makestep"})
-		}
-	}
-	return found
-}
-
-// apart returns each pair of hosts with different clocks once, with To ahead of From. A pair can
-// have a result in one direction only.
-func (m *Matrix) apart() []Skew {
-	var found []Skew
-	at := map[[2]int]int{}
-	for _, s := range m.Skews {
-		if s.Ahead < 0 {
-			s.From, s.To, s.Ahead = s.To, s.From, -s.Ahead
-		}
-		if s.Ahead < skewWarns {
-			continue
-		}
-		pair := [2]int{min(s.From, s.To), max(s.From, s.To)}
-		if i, known := at[pair]; known {
-			found[i].Ahead = max(found[i].Ahead, s.Ahead)
-			continue
-		}
-		at[pair] = len(found)
-		found = append(found, s)
-	}
-	return found
 }
 
 func (m *Matrix) sharedIdentities() []Finding {
 	var found []Finding
 	for _, d := range m.Duplicates {
-		fix, severity := "make it unique on each machine: ", Stops
+		fix, severity, owner := "make it unique on each machine: ", Stops, HostTeam
 		switch d.What {
 		case "product_uuid": // vendors leave the same one in many machines, and Kubernetes does not compare it
-			fix, severity = fix+"set it in the firmware, or in the hypervisor's settings of the machine", Warns
+			fix, severity, owner = fix+"set it in the firmware, or in the hypervisor's settings of the machine", Warns, HypervisorTeam
 		case "machine-id":
 			fix += "rm /etc/machine-id; systemd-machine-id-setup; reboot"
 		case "host name":
 			fix += "hostnamectl set-hostname NAME"
 		default:
-			fix += "replace the network card in the hypervisor"
+			fix, owner = fix+"replace the network card in the hypervisor", HypervisorTeam
 		}
-		found = append(found, Finding{Severity: severity, About: AboutDuplicates, Owner: "hosts", What: "the same " + d.What + " " + d.Value, Between: m.names(d.Hosts), Fix: fix})
+		found = append(found, Finding{Severity: severity, About: AboutDuplicates, Owner: owner, What: "the same " + d.What + " " + d.Value, Between: m.names(d.Hosts), Fix: fix})
 	}
 	return found
 }

@@ -39,7 +39,7 @@ func TestInstallationOpens(t *testing.T) {
 		"outgoing, not needed": {SenderCloses, 6081, false, "", Notes, "does not leave", "the cluster does not use it"},
 	} {
 		found := pairOf(Verdict{Kind: TCP, Port: test.port, State: test.state, Opens: test.opens, Rule: test.rule}).Findings(needs)
-		if len(found) != 1 || found[0].Severity != test.severity || found[0].Owner != "hosts" || !strings.Contains(found[0].Fix, test.fix) || !strings.Contains(found[0].What, test.what) {
+		if len(found) != 1 || found[0].Severity != test.severity || found[0].Owner != HostTeam || !strings.Contains(found[0].Fix, test.fix) || !strings.Contains(found[0].What, test.what) {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}

@@ -65,7 +65,7 @@ func FuzzReports(f *testing.F) {
 		}
 		for _, found := range m.Findings(Needs{VXLAN: 8472, TCP: []Port{{Number: etcdPeers}}}) {
 			checkCapture(t, found.Capture)
-			if ofNetwork := found.Severity != Notes && (found.Owner == "network" || found.Owner == balancerTeam); ofNetwork && len(found.Capture) == 0 && found.NoCapture == "" {
+			if ofNetwork := found.Severity != Notes && found.Owner.onNetwork(); ofNetwork && len(found.Capture) == 0 && found.NoCapture == "" {
 				t.Errorf("neither packets nor a reason: %+v", found)
 			}
 		}

@@ -41,6 +41,8 @@ type Verdict struct {
 	// Rule and Opens are those of Closed, for HostCloses.
 	Rule  string `json:"rule,omitempty"`
 	Opens bool   `json:"opens,omitempty"`
+	// Reverse is true if the rule is a host's reverse path filter.
+	Reverse bool `json:"reverse,omitempty"`
 }
 
 // Matrix is the combined result of all reports.
@@ -245,7 +247,7 @@ func (p pair) verdicts() []Verdict {
 	if v, ok := p.judgeSize(); ok {
 		all = append(all, v)
 	}
-	return p.explained(all)
+	return p.reversed(p.explained(all))
 }
 
 // judgePort treats a reply of a program on the other host as an open network: on a host in use

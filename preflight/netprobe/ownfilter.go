@@ -56,7 +56,10 @@ func plain(text string) string {
 // closedByHost completes the finding about packets that the receiving host's own firewall stops. The
 // installation opens only firewalld, and only with rules of its zones.
 func (g group) closedByHost(f Finding, name string, needed bool, n Needs, in Language) Finding {
-	f.Owner, f.What = "hosts", name+" arrives, but the host's own firewall blocks it"
+	f.Owner, f.What = HostTeam, name+" arrives, but the host's own firewall blocks it"
+	if g.reverse {
+		return g.closedByReversePath(f, needed)
+	}
 	switch {
 	case g.opens && n.OpensFirewall:
 		f.Severity, f.Fix = Notes, "no action is needed: the installation opens it in firewalld, and reads the rules of the host again"
@@ -73,7 +76,7 @@ func (g group) closedByHost(f Finding, name string, needed bool, n Needs, in Lan
 	case g.opens:
 		f.Fix = "allow " + g.rule(in) + " on the receiving hosts"
 	case g.stops == "":
-		f.Fix = "find the program that stops the packets (a security agent, XDP, sysctl net.ipv4.conf.all.rp_filter) and allow " + g.rule(in) + "; the installation opens only firewalld"
+		f.Fix = "find the program that stops the packets (a security agent, XDP) and allow " + g.rule(in) + "; the installation opens only firewalld"
 	default:
 		f.Fix = "allow " + g.rule(in) + " before this rule on the receiving hosts, or remove the rule; the installation does not change it"
 	}

@@ -76,7 +76,7 @@ func (p *Page) Measure(m *Matrix, needs Needs) {
 		p.Flows[i].State, p.Flows[i].Faults = m.flow(p.Flows[i])
 	}
 	for _, f := range m.Findings(needs) {
-		if (f.Owner == "network" || f.Owner == balancerTeam) && f.Severity != Notes {
+		if f.Owner.onNetwork() && f.Severity != Notes {
 			p.Changes = append(p.Changes, f)
 		}
 	}
@@ -162,7 +162,7 @@ func (p *Page) Text(w io.Writer) error {
 		fmt.Fprintf(&b, "\n%s\n", note)
 	}
 	for _, c := range p.Changes {
-		fmt.Fprintf(&b, "\n%s: %s\n  %s\n", c.What, strings.Join(c.Between, "; "), c.Fix)
+		fmt.Fprintf(&b, "\n%s: %s (%s: %s)\n  %s\n", c.What, strings.Join(c.Between, "; "), say("Owner"), say(c.Owner.Name()), c.Fix)
 		for _, line := range c.Capture {
 			fmt.Fprintf(&b, "    %s\n", line)
 		}

@@ -33,7 +33,7 @@ func TestPage(t *testing.T) {
 	needs := Needs{TCP: []Port{tcp(10250, "kubelet"), tcp(6443, "kube-apiserver"), tcp(5000, "registry")}, VXLAN: 8472, OpensFirewall: true}
 	p.Measure(m, needs)
 	for _, f := range m.Findings(needs) {
-		if strings.HasPrefix(f.What, "TCP 5000 (registry)") && f.Owner != "hosts" {
+		if strings.HasPrefix(f.What, "TCP 5000 (registry)") && f.Owner != HostTeam {
 			t.Errorf("the network's owners cannot change this: %+v", f)
 		}
 	}
@@ -47,7 +47,7 @@ func TestPage(t *testing.T) {
 		t.Errorf("the API's ways that are closed: %q", p.Flows[1].Faults)
 	}
 	for _, c := range p.Changes {
-		if c.Owner != "network" && c.Owner != balancerTeam || strings.Contains(c.What, "10250") || strings.Contains(c.What, "5000") {
+		if !c.Owner.onNetwork() || strings.Contains(c.What, "10250") || strings.Contains(c.What, "5000") {
 			t.Errorf("nothing for the network's owners: %+v", c)
 		}
 	}

@@ -44,7 +44,7 @@ func (w *worst) finding(m *Matrix, severity Severity, about About, kind Kind, wh
 	if len(w.paths) == 0 {
 		return nil
 	}
-	f := Finding{Severity: severity, About: about, Owner: "network", What: what, Between: w.between(m), Fix: fix}
+	f := Finding{Severity: severity, About: about, Owner: NetworkTeam, What: what, Between: w.between(m), Fix: fix}
 	for _, i := range w.order() {
 		if f.Capture = (evidence{m}).traced(w.paths[i].From, w.paths[i].To, kind, 0); len(f.Capture) > 0 {
 			break
@@ -118,7 +118,7 @@ func (m pathFindings) hostsNarrow() []Finding {
 	var found []Finding
 	for _, s := range order {
 		found = append(found, Finding{
-			Severity: Stops, About: AboutSize, Owner: "network",
+			Severity: Stops, About: AboutSize, Owner: NetworkTeam,
 			What:    m.in.Say("host traffic (TCP) of full size does not pass, and no ICMP comes back: packets larger than %d bytes are lost, but the interfaces send up to %d", s.passes, s.mtu),
 			Between: m.between(by[s]),
 			Fix:     m.in.Say("allow packets of %d bytes between these hosts, or let the routers answer with ICMP type 3 code 4; network.mtu does not help, because it changes only packets of pods", s.mtu),

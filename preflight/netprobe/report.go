@@ -32,6 +32,9 @@ type Report struct {
 	// Closed are the packets that this host's own packet filter stopped.
 	Closed []Closed `json:"closed,omitempty"`
 
+	// ReversePath is nil if the reverse path filter dropped nothing.
+	ReversePath *ReversePath `json:"reversePath,omitempty"`
+
 	VIP *VIP `json:"vip,omitempty"` // nil if the plan has none
 	// Behind is nil if nothing came from the load balancer.
 	Behind *Behind `json:"behind,omitempty"`
@@ -125,7 +128,7 @@ const (
 func (r *Report) bounded() error {
 	hosts := len(r.Hosts)
 	if len(r.Attempts) > maxAttemptsOf*hosts || len(r.Observations) > maxObservationsOf*hosts || len(r.Closed) > maxAttemptsOf*hosts ||
-		len(r.ListenErrors) > maxAttemptsOf || len(r.Sources) > MaxSources*(hosts+1) {
+		len(r.ListenErrors) > maxAttemptsOf || len(r.Sources) > MaxSources*(hosts+1) || r.ReversePath != nil && len(r.ReversePath.Ways) > hosts {
 		return fmt.Errorf("evaluate the measurement: the report of host %d has more entries than an agent makes", r.Self)
 	}
 	return nil

@@ -148,17 +148,17 @@ func (c cause) finding(in Language) Finding {
 	switch {
 	case c.routes:
 		return Finding{
-			About: AboutPorts, Owner: "hosts", What: c.protocol + " connections have another source address than in airgap.yaml, because the sender's routes choose it",
+			About: AboutPorts, Owner: HostTeam, What: c.protocol + " connections have another source address than in airgap.yaml, because the sender's routes choose it",
 			Fix: "set the source address of the route on the sending host (ip route get ADDRESS shows the route and its src), or use the other address in airgap.yaml",
 		}
 	case c.byHost:
 		return Finding{
-			About: AboutPorts, Owner: "hosts", What: "source NAT on the sending host changes the source address of " + c.protocol,
+			About: AboutPorts, Owner: HostTeam, What: "source NAT on the sending host changes the source address of " + c.protocol,
 			Fix: "exclude the addresses of the cluster's hosts from masquerade and snat rules on the sending host: nft list ruleset; firewall-cmd --list-all-zones",
 		}
 	default:
 		return Finding{
-			About: AboutPorts, Owner: "network", What: in.Say("source NAT between the hosts changes the source address of %s", c.protocol),
+			About: AboutPorts, Owner: NetworkTeam, What: in.Say("source NAT between the hosts changes the source address of %s", c.protocol),
 			Fix: in.Say("exclude connections between these hosts from source NAT"),
 		}
 	}

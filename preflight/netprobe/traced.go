@@ -161,7 +161,7 @@ func dataLength(length int, tcp []byte) int {
 // withoutPackets adds to each finding for the teams of the network without packets why it has none.
 func (m evidence) withoutPackets(all []Finding) []Finding {
 	for i, f := range all {
-		if f.Severity == Notes || f.Owner != "network" && f.Owner != balancerTeam || len(f.Capture) > 0 || f.NoCapture != "" {
+		if f.Severity == Notes || !f.Owner.onNetwork() || len(f.Capture) > 0 || f.NoCapture != "" {
 			continue
 		}
 		all[i].NoCapture = m.in.Say("no packets: the report of the host that sent them has none of this fault")

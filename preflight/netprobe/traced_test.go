@@ -68,7 +68,7 @@ func TestWithoutPackets(t *testing.T) {
 	found := m.Findings(Needs{TCP: []Port{{Number: 6443}, {Number: etcdPeers}}})
 	count := 0
 	for _, f := range found {
-		if f.Owner == "network" || f.Owner == balancerTeam {
+		if f.Owner.onNetwork() {
 			count++
 			assert.True(t, strings.HasPrefix(f.NoCapture, "no packets: "), "%+v", f)
 		}

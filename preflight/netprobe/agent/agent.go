@@ -38,6 +38,9 @@ type agent struct {
 	vip      *netprobe.VIP // nil without a load balancer
 	endpoint []netip.Addr  // IPv4 addresses of the load balancer
 
+	// dropped are the packets that the reverse path filter had dropped before the measurement.
+	dropped int
+
 	arrivals arrivals
 	capture  capture
 	traces   traces
@@ -62,6 +65,7 @@ func Run(ctx context.Context, plan *netprobe.Plan, ready func(), begin <-chan st
 	ready()
 	_, err = await(ctx, begin)
 	var failed []netprobe.Failed
+	var dropping *netprobe.ReversePath
 	if err == nil {
 		a.tryAll(ctx)
 		measured(a.traces.failed(a.report))
@@ -69,9 +73,11 @@ func Run(ctx context.Context, plan *netprobe.Plan, ready func(), begin <-chan st
 	}
 	if err == nil {
 		a.explainClosed(ctx)
+		dropping = reversePath(ctx, a.plan, a.dropped)
 	}
 	stop()
 	a.wait.Wait()
+	a.report.ReversePath = dropping
 	traced := a.traces.packets(a.report, failed)
 	a.report.Packets = append(traced, a.capture.packets(a.report, netprobe.MaxPackets-len(traced))...)
 	a.report.sorted()
@@ -100,7 +106,7 @@ func newAgent(plan hostPlan) (*agent, error) {
 	hostname, _ := os.Hostname()
 	id, _ := os.ReadFile("/etc/machine-id")
 	uuid, _ := os.ReadFile("/sys/class/dmi/id/product_uuid") // not every machine has one
-	a := &agent{plan: plan, identity: sync.OnceValues(plan.Token.Identity), report: &record{Report: &netprobe.Report{
+	a := &agent{plan: plan, dropped: reversePathDrops(), identity: sync.OnceValues(plan.Token.Identity), report: &record{Report: &netprobe.Report{
 		Schema: netprobe.Schema, Self: plan.Self, Hosts: plan.Hosts, Measured: measurement(plan.Token), Taken: time.Now().UTC(), MTU: ifi.MTU, Network: network,
 		Identity: netprobe.Identity{Hostname: hostname, MachineID: strings.TrimSpace(string(id)), MACs: macs, ProductUUID: strings.ToLower(strings.TrimSpace(string(uuid)))},
 	}}}

@@ -238,7 +238,7 @@ func (n *network) matrix(plan netprobe.Plan) *netprobe.Matrix {
 // checkPackets checks that a finding for the network or balancer team has packets, or says why it has none.
 func (n *network) checkPackets(f netprobe.Finding) {
 	n.t.Helper()
-	if f.Severity == netprobe.Notes || f.Owner != "network" && f.Owner != "balancer" {
+	if f.Severity == netprobe.Notes || f.Owner != netprobe.NetworkTeam && f.Owner != netprobe.BalancerTeam {
 		return
 	}
 	n.t.Logf("%s\n%s\n%s", f.What, strings.Join(f.Between, "; "), strings.Join(f.Capture, "\n"))
