@@ -32,6 +32,8 @@ type Entry struct {
 	Owners []string `yaml:"owners,omitempty" json:"owners,omitempty"`
 	// Capture has the packets of failing exchanges between hosts, for a network team.
 	Capture []string `yaml:"capture,omitempty" json:"capture,omitempty"`
+	// Paths are the numbers of the measured paths between hosts, the worst one first.
+	Paths []Path `yaml:"paths,omitempty" json:"paths,omitempty"`
 }
 
 // Troubled reports whether the check failed or warns.

@@ -131,6 +131,7 @@ func JudgeBetween(ctx context.Context, s *site.Site, m *netprobe.Matrix, choice 
 	findings := m.Findings(needs)
 	addCaptures(&report, findings)
 	addOwners(&report, findings)
+	addPaths(&report, m)
 	return report, err
 }
 
