@@ -33,7 +33,8 @@ if [ ! -e begun ]; then
 	{ notice $run; first; printf 'half a li'; } >&2
 	exec sleep 20
 fi
-{ notice ${EARLIER-$run}; first; echo 'half a line'; echo '{"event":"step","text":"two","done":1,"total":2}'; } >&2
+{ notice ${EARLIER-$run}; first; echo 'half a line'; echo '{"event":"step","text":"two","done":1,"total":2}'
+	echo '{"event":"step-end","step":"two","outcome":"changed","seconds":7}'; } >&2
 echo '{"node":"node2","changed":7}'; exit ${CODE-0}`
 
 // displayed records the display of a host.
@@ -50,6 +51,7 @@ func (s *displayed) add(format string, args ...any) {
 
 func (s *displayed) Step(n, of int, title string) { s.add("%d/%d %s", n, of, title) }
 func (s *displayed) Now(what string)              { s.add("%s", what) }
+func (s *displayed) Ended(e ui.StepEnd)           { s.add("%s %s", e.Outcome, e.Step) }
 func (s *displayed) End(error)                    {}
 
 func (s *displayed) all() []string {
@@ -113,11 +115,11 @@ func TestLongRunIsFollowed(t *testing.T) {
 	}
 	var steps []string
 	for _, text := range line.all() {
-		if strings.Contains(text, "/2 ") {
+		if strings.Contains(text, "/2 ") || strings.Contains(text, "changed") {
 			steps = append(steps, text)
 		}
 	}
-	assert.Equal(t, []string{"1/2 one", "2/2 two"}, steps)
+	assert.Equal(t, []string{"1/2 one", "2/2 two", "changed two"}, steps)
 	assert.Equal(t, "a message\nhalf a line\n", run.said.String())
 	assert.Equal(t, "join --node node2\n", reads(t, dir+"/begun"))
 	assert.Equal(t, "s3cret\n", reads(t, dir+"/input"))

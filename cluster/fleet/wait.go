@@ -54,10 +54,6 @@ func shown(ctx context.Context, f *Fleet, p ui.Progress, title string, members, 
 		}
 	}
 	stop, live := ui.Waiting(p, func() string { return w.line(len(counted), time.Now()) })
-	if !live {
-		p.Now(title) // for programs
-		defer p.Now("")
-	}
 	ended, watched := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(watched)
@@ -69,7 +65,9 @@ func shown(ctx context.Context, f *Fleet, p ui.Progress, title string, members, 
 	}()
 	f.Each(ctx, members, func(ctx context.Context, m *Member) error {
 		m.doing("the connection")
+		end := ui.Work(p, m.Node.Name, title) // for programs
 		err := do(ctx, m)
+		end(err)
 		if err == nil || ctx.Err() == nil { // a wait that was cancelled is said first
 			m.activity.Store(nil)
 			w.done.Add(1)

@@ -3,6 +3,7 @@ package fleet
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"net"
 	"os"
@@ -64,6 +65,35 @@ func TestCancelledWait(t *testing.T) {
 	}
 	if text, err := os.ReadFile(b.Members[1].log.file.Name()); err != nil || !strings.Contains(string(text), "waiting for sudo for 0 s") {
 		t.Errorf("the log has %q, %v", text, err)
+	}
+}
+
+// TestLoginAsJSON: programs read the begin and the end of the login on each host, with its time and its failure.
+func TestLoginAsJSON(t *testing.T) {
+	t.Parallel()
+	b := bankOf(t, nil, "same", "other")
+	b.passwordFile(t, "node2 login same\nnode3 login same\n")
+	b.console.(*ui.Terminal).Format = ui.JSON
+	if err := b.Connect(t.Context()); err == nil {
+		t.Error("a wrong password is accepted")
+	}
+	ends := map[string]ui.Event{}
+	for line := range strings.Lines(b.said()) {
+		var e ui.Event
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		if e.Task != "Log in on the other hosts" {
+			continue
+		}
+		if e.Event == "end" {
+			ends[e.Host] = e
+		}
+	}
+	for host, fails := range map[string]bool{"node2": false, "node3": true} {
+		if e := ends[host]; (e.Error != "") != fails || e.Seconds == 0 || e.Time.IsZero() {
+			t.Errorf("%s: %+v", host, e)
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"fmt"
 
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
@@ -25,18 +26,25 @@ func Run(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, er
 	return result, cmp.Or(err, j.End(err))
 }
 
-// Show says which step is running, and how it ended.
+// Show shows which step is running, and how it ended.
 func Show(p ui.Progress, e step.Event) {
 	if e.Outcome == "" {
 		p.Now(e.Step.Title)
 		return
 	}
 	p.Now("")
+	p.Ended(ui.StepEnd{
+		Step: e.Step.Name, Title: e.Step.Title, Outcome: string(e.Outcome), Took: e.Took, Err: e.Err, Line: line(e),
+	})
+}
+
+// line is the end of a step for a user.
+func line(e step.Event) string {
 	switch e.Outcome {
 	case step.Unchanged:
-		p.Say("  %-9s %-16s %s", "ok", e.Step.Name, e.Step.Title)
+		return fmt.Sprintf("  %-9s %-16s %s", "ok", e.Step.Name, e.Step.Title)
 	case step.Stopped: // the error says why
-	default:
-		p.Say("  %-9s %-16s %-48s %6.1f s", e.Outcome, e.Step.Name, e.Step.Title, e.Took.Seconds())
+		return ""
 	}
+	return fmt.Sprintf("  %-9s %-16s %-48s %6.1f s", e.Outcome, e.Step.Name, e.Step.Title, e.Took.Seconds())
 }

@@ -45,17 +45,16 @@ func (p *jsonLines) Step(n, of int, title string) {
 	p.write(Event{Event: "step", Text: title, Done: int64(n - 1), Total: int64(of)})
 }
 
+// jsonHost begins with the first work: before that, the host waits for its turn.
 type jsonHost struct {
 	p     *jsonLines
 	name  string
-	began time.Time // of the first work
+	task  string // empty: the command of the user
+	began time.Time
 }
 
 // Host implements Progress.
-func (p *jsonLines) Host(name string) Host {
-	p.write(Event{Event: "begin", Host: name})
-	return &jsonHost{p: p, name: name}
-}
+func (p *jsonLines) Host(name string) Host { return &jsonHost{p: p, name: name} }
 
 func (h *jsonHost) Step(n, of int, title string) {
 	h.work()
@@ -70,16 +69,25 @@ func (h *jsonHost) Now(what string) {
 func (h *jsonHost) work() {
 	if h.began.IsZero() {
 		h.began = time.Now()
+		h.p.write(Event{Event: "begin", Host: h.name, Task: h.task})
 	}
 }
 
 func (h *jsonHost) End(err error) {
-	e := Event{Event: "end", Host: h.name}
-	if !h.began.IsZero() {
-		e.Seconds = time.Since(h.began).Seconds()
+	h.work()
+	h.p.write(Event{Event: "end", Host: h.name, Task: h.task, Seconds: time.Since(h.began).Seconds(), Error: errorText(err)})
+}
+
+// Work shows for programs that a short task on another host begins. end shows its end. On a screen it shows nothing.
+func Work(p Progress, host, task string) (end func(error)) {
+	if a, is := p.(*Asking); is {
+		p = a.now()
 	}
-	if err != nil {
-		e.Error = err.Error()
+	lines, is := p.(*jsonLines)
+	if !is {
+		return func(error) {}
 	}
-	h.p.write(e)
+	h := &jsonHost{p: lines, name: host, task: task}
+	h.work()
+	return h.End
 }

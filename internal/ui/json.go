@@ -9,25 +9,31 @@ import (
 	"time"
 )
 
-// Event is one line of JSON progress. Units are bytes when bytes is true.
+// Event is one line of JSON progress. Units are bytes when bytes is true. docs/exit-codes.md describes the fields.
 type Event struct {
 	Time  time.Time `json:"time"`
-	Event string    `json:"event"` // "begin", "end", "say", "step", "now"
+	Event string    `json:"event"` // "begin", "end", "say", "step", "step-end", "now"
 	Task  string    `json:"task,omitempty"`
 	Host  string    `json:"host,omitempty"` // the other host
+	Step  string    `json:"step,omitempty"` // the name of an ended step
 	Text  string    `json:"text,omitempty"`
 	Total int64     `json:"total,omitempty"`
 	Done  int64     `json:"done,omitempty"`
 	Bytes bool      `json:"bytes,omitempty"`
-	Error string    `json:"error,omitempty"`
-	// Seconds is the time of an ended task, and of another host without its wait for a turn.
+	// Outcome is how a step ended: as in StepEnd.
+	Outcome string `json:"outcome,omitempty"`
+	Error   string `json:"error,omitempty"`
+	// Seconds is the time of an ended task or step, and of another host without its wait for a turn.
 	Seconds float64 `json:"seconds,omitempty"`
 }
 
 // Show shows an event of airgap on another host in that host's line.
 func (e Event) Show(h Host) {
-	if e.Event == "step" {
+	switch e.Event {
+	case "step":
 		h.Step(int(e.Done)+1, int(e.Total), e.Text)
+	case stepEnd:
+		h.Ended(e.end())
 	}
 }
 
@@ -50,7 +56,11 @@ func (p *jsonLines) Say(format string, args ...any) {
 	p.write(Event{Event: "say", Text: fmt.Sprintf(format, args...)})
 }
 
-func (p *jsonLines) Now(string) {}
+func (p *jsonLines) Now(what string) {
+	if what != "" {
+		p.write(Event{Event: "now", Text: what})
+	}
+}
 
 func (p *jsonLines) Close() {}
 
@@ -70,9 +80,6 @@ func (t *jsonTask) Add(n int64) { t.done.Add(n) }
 
 func (t *jsonTask) End(err error) {
 	e := t.e
-	e.Done, e.Seconds = t.done.Load(), time.Since(t.began).Seconds()
-	if err != nil {
-		e.Error = err.Error()
-	}
+	e.Done, e.Seconds, e.Error = t.done.Load(), time.Since(t.began).Seconds(), errorText(err)
 	t.p.write(e)
 }

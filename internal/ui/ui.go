@@ -21,10 +21,12 @@ type Progress interface {
 	// Say reports one event, without a line end.
 	Say(format string, args ...any)
 	// Now shows the current work until the next call: on a terminal a line with the
-	// elapsed time, elsewhere nothing. "" clears it.
+	// elapsed time, for programs an event, elsewhere nothing. "" clears it.
 	Now(what string)
 	// Step shows the number and the title of the current step, as Now does.
 	Step(n, of int, title string)
+	// Ended shows how a step ended.
+	Ended(e StepEnd)
 	// Host adds a permanent line for another host with its own steps.
 	Host(name string) Host
 	// Table adds lines that are redrawn in their place. It is nil without a terminal.
@@ -44,6 +46,8 @@ type Task interface {
 type Host interface {
 	// Step shows the number and the title of the current step there.
 	Step(n, of int, title string)
+	// Ended shows how a step ended there. On a screen only the begins are shown.
+	Ended(e StepEnd)
 	// Now shows other work there, such as a wait.
 	Now(what string)
 	// End closes the line; a non-nil err marks the host as failed.
