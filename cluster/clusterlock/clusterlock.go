@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/user"
 	"sync"
 
 	"k8s.io/client-go/kubernetes"
@@ -102,18 +101,7 @@ func (c Command) keeper() (*keeper, error) {
 		}
 		return client
 	}
-	return &keeper{holder: Holder{User: operator(), Host: name, Command: c.Name}, client: connect}, nil
-}
-
-// operator is the user who logged in, or else the user of this process.
-func operator() string {
-	if by := host.Operator(); by != "" {
-		return by
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "unknown"
+	return &keeper{holder: Holder{User: host.OperatorOrUser(), Host: name, Command: c.Name}, client: connect}, nil
 }
 
 // HeldError means that a command on another host changes the cluster.

@@ -11,6 +11,7 @@ import (
 
 	"airgap.dev/airgap/cluster/detach"
 	"airgap.dev/airgap/cluster/join"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/ui"
 )
@@ -44,7 +45,8 @@ func (m *Member) RunLong(ctx context.Context, run *RemoteRun, stdin string, args
 	})
 	defer stop()
 	err := client.Run(running, remote.Command{
-		Args: append([]string{"airgap"}, args...), Env: []string{detach.Order{Run: m.long.id, Input: len(stdin)}.Variable()}, Signal: "INT",
+		Args: append([]string{"airgap"}, args...), Signal: "INT",
+		Env:   []string{detach.Order{Run: m.long.id, Input: len(stdin)}.Variable(), host.OriginHere().Variable()},
 		Stdin: strings.NewReader(stdin), Stdout: bounded{run, end}, Stderr: out,
 	})
 	switch {

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"airgap.dev/airgap/cluster/detach"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/remote"
 	"airgap.dev/airgap/internal/remote/sshtest"
 	"airgap.dev/airgap/internal/ui"
@@ -124,6 +125,7 @@ func TestLongRunIsFollowed(t *testing.T) {
 	assert.Equal(t, "join --node node2\n", reads(t, dir+"/begun"))
 	assert.Equal(t, "s3cret\n", reads(t, dir+"/input"))
 	assert.Regexp(t, `^run-unit join --seen [A-Z2-7]{26}\n$`, reads(t, dir+"/acks"))
+	assert.Contains(t, reads(t, dir+"/environment"), host.OriginHere().Variable()+"\n", "the operator and this run")
 	assert.Nil(t, m.long)
 	for where, text := range map[string]string{"environment": reads(t, dir+"/environment"), "arguments": s.Asked(), "log": log, "display": strings.Join(line.all(), "\n")} {
 		assert.NotContains(t, text, "s3cret", where)

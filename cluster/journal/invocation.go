@@ -15,9 +15,9 @@ import (
 // Open returns the journal of this host for a run of this process.
 func Open() *step.Journal { return step.OpenJournal(site.JournalFile).Of(invocation()) }
 
-// invocation is the command that runs in this process, and its user.
+// invocation is the command that runs in this process, and its user: "ops as root, for kim@node1".
 func invocation() step.Invocation {
-	i := step.Invocation{Command: verb(os.Args), PID: os.Getpid(), Program: version.String()}
+	i := step.Invocation{Command: verb(os.Args), PID: os.Getpid(), Program: version.String(), ID: host.RunID(), For: host.OrderedBy()}
 	i.From, _, _ = strings.Cut(os.Getenv("SSH_CONNECTION"), " ") // sudo may remove it
 	i.Host, _ = os.Hostname()                                    // empty if the kernel has none
 	if u, err := user.Current(); err == nil {
@@ -25,6 +25,9 @@ func invocation() step.Invocation {
 	}
 	if by := host.Operator(); by != "" && by != i.User {
 		i.User = by + " as " + i.User
+	}
+	if by := i.For.String(); by != "" {
+		i.User += ", for " + by
 	}
 	return i
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+
+	"airgap.dev/airgap/internal/host"
 )
 
 // TestVerb: the journal has the command, and never an argument.
@@ -34,4 +36,19 @@ func TestInvocation(t *testing.T) {
 	assert.NotEmpty(t, i.User)
 	assert.NotEmpty(t, i.Host)
 	assert.NotEmpty(t, i.Program)
+}
+
+// TestOrderedInvocation: on another host, the journal has the account there, the operator, and the run that ordered this
+// one. Text that cannot be an operator is not in it.
+func TestOrderedInvocation(t *testing.T) {
+	alone := invocation()
+	assert.Zero(t, alone.For)
+	assert.NotEmpty(t, alone.ID)
+	t.Setenv(host.OriginVariable, "R7:node1:kim")
+	i := invocation()
+	assert.Equal(t, host.Origin{User: "kim", Host: "node1", Run: "R7"}, i.For)
+	assert.Equal(t, alone.User+", for kim@node1", i.User)
+	assert.Equal(t, alone.ID, i.ID, "one process is one run")
+	t.Setenv(host.OriginVariable, "R7:node1:kim\nroot")
+	assert.Equal(t, alone, invocation())
 }

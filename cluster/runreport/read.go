@@ -93,6 +93,7 @@ func (r *Report) askOthers(ctx context.Context, o Options, choice Choice) error 
 		}
 		r.Hosts = append(r.Hosts, h)
 	}
+	r.link()
 	return nil
 }
 

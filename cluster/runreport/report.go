@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -41,6 +42,10 @@ type Run struct {
 	Result  string    `json:"result"`
 	Error   string    `json:"error,omitempty"`
 	Steps   []Step    `json:"steps"`
+
+	ID     string      `json:"id,omitempty"` // of the process
+	For    host.Origin `json:"for,omitzero"` // the run on another host that ordered this one, as that host claims
+	Others []Ordered   `json:"others,omitempty"`
 
 	command step.Invocation // zero for an older version's run
 }
@@ -105,6 +110,7 @@ func begin(runs []Run, e step.Entry) []Run {
 	r := Run{Began: e.Time, Ended: e.Time, Result: Interrupted}
 	if c := e.Command; c != nil {
 		r.Command, r.User, r.From, r.Program, r.command = c.Command, c.User, c.From, c.Program, *c
+		r.ID, r.For = c.ID, c.For
 	}
 	if last := len(runs) - 1; last >= 0 && r.command.PID != 0 && runs[last].command == r.command {
 		runs[last].Ended, runs[last].Result, runs[last].Error = e.Time, Interrupted, ""

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"airgap.dev/airgap/bundle"
+	"airgap.dev/airgap/internal/host"
 	"airgap.dev/airgap/internal/step"
 )
 
@@ -98,6 +99,35 @@ func TestActions(t *testing.T) {
 	assert.Equal(t, Done, runs[1].Steps[0].Result)
 }
 
+// TestOrderedRuns: the run of the operator has the runs that it ordered on other hosts, once, and those have the operator.
+func TestOrderedRuns(t *testing.T) {
+	own := &step.Invocation{Command: "airgap install", User: "kim as root", Host: "node1", PID: 7, ID: "R1"}
+	other := &step.Invocation{Command: "airgap install", User: "kim as root", Host: "node1", PID: 9, ID: "R2"}
+	there := &step.Invocation{Command: "airgap join", User: "ops as root, for kim@node1", PID: 7, ID: "R3", For: host.Origin{User: "kim", Host: "node1", Run: "R1"}}
+	older := &step.Invocation{Command: "airgap join", User: "ops as root", PID: 8}
+	ran := func(minute int, c *step.Invocation) []step.Entry {
+		return []step.Entry{{Time: at(minute), Event: step.RunBegan, Command: c, PID: c.PID}, {Time: at(minute + 1), Event: step.RunEnded, PID: c.PID}}
+	}
+	r := &Report{Hosts: []Host{
+		{Host: "node1", Runs: runsOf(append(ran(1, own), ran(20, other)...))},
+		{Host: "node2", Runs: runsOf(append(ran(3, there), ran(9, older)...))},
+	}}
+	r.link()
+	r.link()
+	want := []Ordered{{"node2", "airgap join", at(3), at(4), Done}}
+	assert.Equal(t, want, r.Hosts[0].Runs[0].Others)
+	for _, run := range append(r.Hosts[0].Runs[1:], r.Hosts[1].Runs...) {
+		assert.Empty(t, run.Others, run.ID)
+	}
+	var text, page strings.Builder
+	require.NoError(t, r.Write(&text))
+	assert.Contains(t, text.String(), "node1: airgap install, by kim as root, 2026-11-29 22:01:00 to 22:02:00 UTC: done\n"+
+		"  on node2: airgap join, 22:03:00 to 22:04:00 UTC: done\n")
+	assert.Contains(t, text.String(), "node2: airgap join, by ops as root, for kim@node1, ")
+	require.NoError(t, r.HTML(&page))
+	assert.Contains(t, page.String(), "<li>node2: airgap join, 22:03:00 to 22:04:00 UTC: done</li>")
+}
+
 func TestChoice(t *testing.T) {
 	count := func(c Choice) int { return len(c.of(runsOf(journal()))) }
 	assert.Equal(t, 4, count(Choice{}))
@@ -144,11 +174,11 @@ func TestWrite(t *testing.T) {
 func TestHTMLShowsForeignTextAsText(t *testing.T) {
 	const evil = `<script>alert(1)</script>`
 	r := &Report{Hosts: []Host{{Host: evil, Error: evil}, {Host: evil, Runs: []Run{{Command: evil, User: evil, From: evil, Result: evil,
-		Steps: []Step{{Title: evil, Result: evil, Changes: []string{evil}, Error: evil}}}}}}}
+		Steps: []Step{{Title: evil, Result: evil, Changes: []string{evil}, Error: evil}}, Others: []Ordered{{Host: evil, Command: evil, Result: evil}}}}}}}
 	var b strings.Builder
 	require.NoError(t, r.HTML(&b))
 	assert.NotContains(t, b.String(), "<script")
-	assert.GreaterOrEqual(t, strings.Count(b.String(), "&lt;script"), 9)
+	assert.GreaterOrEqual(t, strings.Count(b.String(), "&lt;script"), 12)
 }
 
 // TestSave: openssl accepts the signature, and the checksums cover both files.

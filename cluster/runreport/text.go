@@ -36,6 +36,9 @@ func (r *Report) Write(w io.Writer) error {
 					t.line("              error: %s", strings.ReplaceAll(s.Error, "\n", "\n              "))
 				}
 			}
+			for _, o := range run.Others {
+				t.line("  on %s", o)
+			}
 		}
 	}
 	return errors.Join(t.errs...)

@@ -50,6 +50,9 @@ type Invocation struct {
 	Host    string `json:"host"`
 	PID     int    `json:"pid"`     // one process may run several lists of steps
 	Program string `json:"program"` // the version of airgap
+
+	ID  string      `json:"id,omitempty"` // of the process: runs that it ordered on other hosts have it
+	For host.Origin `json:"for,omitzero"` // the run on another host that ordered this one
 }
 
 // Journal is an append-only file of JSON lines, each one fsynced.
