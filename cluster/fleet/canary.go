@@ -27,10 +27,10 @@ func joinWorkers(ctx context.Context, f *Fleet, workers []*Member, p ui.Progress
 		p.Say("%s joins first, alone; then %s join at the same time", canary.Node.Name, ui.Count(len(workers), "worker"))
 		each([]*Member{canary})
 		switch {
-		case canary.Err == nil:
+		case canary.Err == nil || errors.Is(canary.Err, errNotStarted): // each of the others has its own reason
 			each(workers)
 			return nil
-		case ctx.Err() != nil || f.Policy.choice.MaxFailures == 0 || f.Policy.mayStart() != nil:
+		case ctx.Err() != nil || f.Policy.choice.MaxFailures == 0 || f.Policy.mayStart(ctx) != nil:
 			for _, m := range workers {
 				m.Err = fmt.Errorf("%w, because %s, the first worker, did not join", errNotStarted, canary.Node.Name)
 			}

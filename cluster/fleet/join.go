@@ -12,6 +12,7 @@ import (
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/remote"
+	"airgap.dev/airgap/internal/stop"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kube"
@@ -34,12 +35,14 @@ type Joined struct {
 }
 
 // Join joins every other host. Control-plane hosts join one after the other, because each changes etcd's members.
-// Workers join in parallel with them, the first of many alone. A failure of another host does not stop the rest.
+// Workers join in parallel with them, the first of many alone. A failure of another host does not stop the rest. After the
+// first Ctrl-C, hosts in work finish and no others start.
 func (f *Fleet) Join(ctx context.Context, p ui.Progress) []Joined {
 	return joinBy(ctx, f, p, f.JoinOne)
 }
 
 func joinBy(ctx context.Context, f *Fleet, p ui.Progress, joinOne func(context.Context, *Member, ui.Host, *Joined) error) []Joined {
+	defer finishing(ctx, p)()
 	results := make(map[*Member]*Joined, len(f.Members))
 	lines := make(map[*Member]ui.Host, len(f.Members))
 	var masters, workers []*Member
@@ -51,13 +54,23 @@ func joinBy(ctx context.Context, f *Fleet, p ui.Progress, joinOne func(context.C
 			workers = append(workers, m)
 		}
 	}
+	ofMasters := newEstimate("control-plane host", masters, 1, p.Say)
+	ofWorkers := newEstimate("worker", workers, f.site.Config.SSH.Parallel, p.Say)
 	one := func(ctx context.Context, m *Member) error {
-		err := f.Policy.mayStart()
+		times := ofWorkers
+		if m.Node.Has(config.ControlPlane) {
+			times = ofMasters
+		}
+		err := f.Policy.mayStart(ctx)
 		if err == nil {
-			err = joinOne(ctx, m, lines[m], results[m])
+			began := time.Now()
+			if err = joinOne(ctx, m, lines[m], results[m]); err == nil && !stop.IsAsked(ctx) {
+				times.joined(m, time.Since(began))
+			}
 			lines[m].End(err)
 		}
 		if err != nil {
+			times.failed(m)
 			f.Policy.joining.Add(1)
 			results[m].Error = err.Error()
 		}

@@ -17,6 +17,7 @@ import (
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/hostrange"
+	"airgap.dev/airgap/internal/stop"
 	"airgap.dev/airgap/internal/ui"
 )
 
@@ -168,8 +169,11 @@ func (p *Policy) leaveOut(m *Member, what string) {
 
 var errNotStarted = errors.New("not started")
 
-// mayStart returns an error if no other host may start to join, because too many have failed.
-func (p *Policy) mayStart() error {
+// mayStart returns an error if no other host may start to join: the user pressed Ctrl-C, or too many have failed.
+func (p *Policy) mayStart(ctx context.Context) error {
+	if stop.IsAsked(ctx) {
+		return fmt.Errorf("%w, because of Ctrl-C", errNotStarted)
+	}
 	if most := p.choice.MaxFailures; most > 0 && p.failures() > most {
 		return fmt.Errorf("%w: more than %s failed (--max-failures)", errNotStarted, ui.Count(most, "host"))
 	}
@@ -178,11 +182,14 @@ func (p *Policy) mayStart() error {
 
 // Settle records which hosts this run owes the changes of a command, and which it does not owe them any more. It
 // returns an IncompleteError if the command went on without failed hosts. what describes failures of hosts that are
-// not left out yet.
+// not left out yet. After the first Ctrl-C it returns an error with the hosts that were not started.
 func (p *Policy) Settle(ctx context.Context, record owed.File, command, what, next string) error {
 	p.joining.Store(0) // the members have these failures
 	paid := memberNames(slices.DeleteFunc(slices.Clone(p.fleet.Members), func(m *Member) bool { return m.Err != nil }))
-	bad := p.GoOn(ctx, what, next)
+	bad := p.stopped(ctx, what)
+	if bad == nil {
+		bad = p.GoOn(ctx, what, next)
+	}
 	var debts []owed.Debt
 	for _, m := range p.failed() {
 		debts = append(debts, owed.Debt{Node: m.Node.Name, Command: command, Why: what + ": " + m.Err.Error()})

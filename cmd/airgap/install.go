@@ -38,6 +38,9 @@ At a terminal the command runs in a unit of systemd, and goes on when the login 
 ends. Run the same command again to follow it. On the other servers it also runs in a unit,
 and goes on when the connection is lost.
 
+While servers join, the first Ctrl-C finishes those in work and starts no others; airgap
+status lists these as owed. The second Ctrl-C stops at once.
+
 Nothing is changed before every check passes. The command can be interrupted at any point.
 The next run waits for work that an earlier one left in progress on a host, continues with
 the remaining steps and repairs drift. On a finished host it changes nothing. After
