@@ -76,8 +76,8 @@ func notStarted(failed []*Member) (started []*Member, lines []string) {
 }
 
 // FailedHost is a host that a command goes on without, after this failure.
-func FailedHost(node string, err error) LeftOut {
-	return LeftOut{Node: node, Why: err.Error(), Failed: true, err: err}
+func FailedHost(node, address string, err error) LeftOut {
+	return LeftOut{Node: node, Why: err.Error(), Failed: true, err: err, address: address}
 }
 
 // Failure is the failure of a host that is left out; nil if it did not fail.

@@ -80,6 +80,8 @@ type Options struct {
 	Choice  choice.Choice
 	// Choosable means that the command has the flags of Choice: errors name them as a way out.
 	Choosable bool
+	// AllControlPlanes means that the command cannot go on without a control-plane host: errors do not name --except for it.
+	AllControlPlanes bool
 	// Tolerant means that failed checks of nodes do not stop hosts that join.
 	Tolerant bool
 }
@@ -118,7 +120,7 @@ func New(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet
 		return &Fleet{}, err
 	}
 	s = s.Reaching(c)
-	policy, others, err := newPolicy(s, o.Choice)
+	policy, others, err := newPolicy(s, o)
 	if err != nil {
 		return &Fleet{}, err
 	}
@@ -138,7 +140,7 @@ func New(ctx context.Context, s *site.Site, b *bundle.Bundle, o Options) (*Fleet
 		console: o.Console, site: s, bundle: b, skip: o.Skip, source: source, guesses: newGuesses(), lateAgain: lateAgain,
 		Policy: policy, tolerant: o.Tolerant, access: a, note: note, dialer: a.Dialer,
 	}
-	policy.fleet, policy.choosable, f.dialer.Doing = f, o.Choosable, noteWaits(f)
+	policy.fleet, f.dialer.Doing = f, noteWaits(f)
 	for i, n := range others {
 		if _, err := f.add(n, logins[i]); err != nil {
 			return f, err

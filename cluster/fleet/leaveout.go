@@ -36,6 +36,7 @@ type LeftOut struct {
 type Policy struct {
 	fleet     *Fleet
 	choosable bool // as in Options
+	masters   bool // AllControlPlanes of Options
 	choice    choice.Choice
 	others    int       // other hosts of airgap.yaml
 	out       []LeftOut // in the order in which they were left out
@@ -56,12 +57,13 @@ func CheckChoice(ctx context.Context, s *site.Site, c choice.Choice, noSSH bool)
 }
 
 // newPolicy returns the policy, and the other hosts that the command works on.
-func newPolicy(s *site.Site, c choice.Choice) (*Policy, []config.Node, error) {
+func newPolicy(s *site.Site, o Options) (*Policy, []config.Node, error) {
+	c := o.Choice
 	in, out, err := c.Others(s.Config.Nodes, s.Node.Name)
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &Policy{choice: c, others: len(in) + len(out)}
+	p := &Policy{choosable: o.Choosable, masters: o.AllControlPlanes, choice: c, others: len(in) + len(out)}
 	for _, n := range out {
 		p.out = append(p.out, LeftOut{Node: n.Name, Why: c.Why(n, s.Config.Nodes), Absent: n.Absent != nil})
 	}
@@ -112,6 +114,8 @@ func (p *Policy) wayOut(err error, failed []*Member) error {
 	switch master, n := masterIn(failed), p.with(failed); {
 	case !p.choosable || len(failed) == 0:
 		return err
+	case master != "" && p.masters:
+		way = fmt.Sprintf("the command needs all control-plane hosts; to go on without %s, remove it from the cluster: airgap remove %[1]s --force", master)
 	case master != "":
 		way = fmt.Sprintf("to go on without the control-plane host %s, which the others then lack as a member of etcd and as a registry, add --except %[1]s", master)
 	case p.choice.MaxFailures == 0:

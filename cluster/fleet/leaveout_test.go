@@ -79,9 +79,9 @@ func rackOf(t *testing.T, count int, c choice.Choice) *rack {
 // choose applies the flags as New does.
 func (r *rack) choose(t *testing.T, c choice.Choice) {
 	t.Helper()
-	p, others, err := newPolicy(r.site, c)
+	p, others, err := newPolicy(r.site, Options{Choice: c, Choosable: true})
 	require.NoError(t, err)
-	p.fleet, p.choosable, r.Policy = r.Fleet, true, p
+	p.fleet, r.Policy = r.Fleet, p
 	r.Members = slices.DeleteFunc(r.Members, func(m *Member) bool {
 		return !slices.ContainsFunc(others, func(n config.Node) bool { return n.Name == m.Node.Name })
 	})
@@ -236,6 +236,12 @@ func TestControlPlaneHostFails(t *testing.T) {
 	_, err := r.install(t)
 	assert.ErrorContains(t, err, "1 of 3 other hosts: login failed")
 	assert.Contains(t, advice.Of(err), "to go on without the control-plane host node2, which the others then lack as a member of etcd")
+
+	p, _, err := newPolicy(r.site, Options{Choosable: true, AllControlPlanes: true})
+	require.NoError(t, err)
+	way := advice.Of(p.wayOut(errors.New("login failed"), r.Members[:1]))
+	assert.Contains(t, way, "to go on without node2, remove it from the cluster: airgap remove node2 --force")
+	assert.NotContains(t, way, "--except", "upgrade and rollback refuse it")
 }
 
 // TestLeftOutByUser: hosts that the user leaves out, and absent ones, are asked nothing. Only the former are owed.
@@ -296,10 +302,17 @@ func TestNotReadyNode(t *testing.T) {
 	assert.ErrorContains(t, err, "its node is not Ready")
 	assert.ErrorContains(t, err, "airgap remove node2 --force removes the node")
 	assert.NotContains(t, err.Error()+advice.Of(err), "--except", "the command has no such flag")
-	f.Policy.choosable = true
+	r := &rack{Fleet: f}
+	f.site.Config.Nodes, f.site.Node = []config.Node{{Name: "node1"}, m.Node}, config.Node{Name: "node1"}
+	r.choose(t, choice.Choice{})
 	err = f.Connect(t.Context())
 	assert.ErrorContains(t, err, "leave it out with --except node2")
 	assert.Contains(t, advice.Of(err), "use --except node2 or --max-failures 1")
+
+	m.Node.Roles, f.Policy.masters = []config.Role{config.ControlPlane}, true
+	err = f.Connect(t.Context())
+	assert.ErrorContains(t, err, "airgap remove node2 --force removes the node")
+	assert.NotContains(t, err.Error()+advice.Of(err), "--except", "the command cannot leave out a control-plane host")
 }
 
 // TestCurrentNodesAreNotOwed: a node that the user leaves out and that has this bundle already is owed nothing.

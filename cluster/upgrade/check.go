@@ -22,6 +22,7 @@ import (
 // check finds the reasons that would block the upgrade, before any change. Once the first host is
 // changed, it no longer checks the state of the cluster: the upgrade must continue then.
 func (u *upgrade) check(ctx context.Context) error {
+	u.takeFailed() // the checks of the cluster go on without them
 	if err := u.checkFixed(); err != nil {
 		return err
 	}
@@ -40,6 +41,7 @@ func (u *upgrade) check(ctx context.Context) error {
 		}
 	}
 	_, err := install.Gate(ctx, u.site, u.skip, u.view, u.trusted, u.fleet, u.p) // it makes no measurement in an existing cluster
+	u.takeFailed()
 	return err
 }
 
@@ -105,6 +107,11 @@ func (u *upgrade) checkVersions(ctx context.Context) error {
 	return nil
 }
 
+// drains returns the hosts that the upgrade may drain.
+func (u *upgrade) drains() []config.Node {
+	return append([]config.Node{u.site.Node}, u.pace.standing(u.others())...)
+}
+
 // checkCluster returns an error if the cluster refuses writes or is unhealthy, if an object in it
 // would block the upgrade, or if a rollback would be impossible.
 func (u *upgrade) checkCluster(ctx context.Context) error {
@@ -114,7 +121,8 @@ func (u *upgrade) checkCluster(ctx context.Context) error {
 	if err := u.rollbackBlocked(); err != nil && !u.noRollback {
 		return advice.Add(fmt.Errorf("a rollback of this upgrade would be impossible: %w", err), "fix the error; if you accept an upgrade without a rollback, use airgap upgrade --without-rollback")
 	}
-	budgets, err := drain.BlockingBudgets(ctx, u.client, slices.Sorted(maps.Keys(u.nodes))...)
+	hosts := u.drains()
+	budgets, err := drain.BlockingBudgets(ctx, u.client, namesOf(hosts)...)
 	if err != nil {
 		return err
 	}
@@ -126,7 +134,7 @@ func (u *upgrade) checkCluster(ctx context.Context) error {
 		return advice.Add(errors.New("PodDisruptionBudgets that never allow the drain of a host:\n  "+strings.Join(all, "\n  ")), "during the upgrade, let each budget allow one unavailable pod, or add one replica")
 	}
 	var drained []string
-	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
+	for _, n := range hosts {
 		if u.alone(n) {
 			continue
 		}

@@ -64,27 +64,21 @@ type pace struct {
 	until   time.Time       // zero: no limit
 	asking  *ui.Asking      // nil without --confirm
 
-	size     int           // of a batch
-	known    int           // other nodes of airgap.yaml
-	begun    int           // hosts and batches that have begun in this run
-	began    time.Time     // the current one
-	times    batches.Times // of batches of workers
-	controls batches.Times // of control-plane hosts
-	todo     []string      // hosts that were not changed at the begin of the run, in their order
-	later    []string      // workers that --limit leaves to another run
-	owed     []string      // workers that --limit and --except leave out
-	failed   []failure     // within the permitted failures
-	settled  func()        // ends the work that a first Ctrl-C waits for; nil before it
+	size     int             // of a batch
+	known    int             // other nodes of airgap.yaml
+	begun    int             // hosts and batches that have begun in this run
+	began    time.Time       // the current one
+	times    batches.Times   // of batches of workers
+	controls batches.Times   // of control-plane hosts
+	todo     []string        // hosts that were not changed at the begin of the run, in their order
+	later    []string        // workers that --limit leaves to another run
+	owed     []string        // workers that --limit and --except leave out
+	failed   []fleet.LeftOut // within the permitted failures
+	settled  func()          // ends the work that a first Ctrl-C waits for; nil before it
 
 	mu       sync.Mutex
 	done     map[string]bool // of todo
 	unproved map[bool]bool   // no worker without GPUs (false), or with GPUs (true), was changed
-}
-
-// failure is a worker that failed while the run went on.
-type failure struct {
-	node string
-	err  error
 }
 
 // set takes the flags, or returns an error about one. It is called before anything starts.
@@ -262,77 +256,19 @@ func (p *pace) left() []string {
 	return slices.DeleteFunc(slices.Clone(p.todo), func(name string) bool { return p.done[name] })
 }
 
-// fail takes the failure of a worker. The run goes on while no more workers than --max-failures have failed.
-func (r *rollout) fail(name string, err error) error {
-	p := &r.pace
-	if len(p.failed) >= p.Choice.MaxFailures {
-		return named(name, err)
+// reaching are the options of the connections to the other hosts. All control-plane hosts are among them, also with
+// --limit.
+func (p *pace) reaching(console ui.Console, skip []string, noSSH bool) fleet.Options {
+	return fleet.Options{
+		Console: console, Skip: skip, NoSSH: noSSH, Choosable: true, AllControlPlanes: true,
+		Choice: choice.Choice{MaxFailures: p.Choice.MaxFailures, Except: slices.Sorted(maps.Keys(p.out))},
 	}
-	p.failed = append(p.failed, failure{name, err})
-	r.p.Say("%s FAILED (%d of %d permitted failures) and is owed: %v", name, len(p.failed), p.Choice.MaxFailures, err)
-	return p.owe(r.debts, err.Error(), name)
 }
 
-// named adds the name of a host to its error.
-func named(name string, err error) error {
-	if strings.HasPrefix(err.Error(), name+": ") {
-		return err
+// reach makes the run work through SSH; f is nil without it.
+func (r *rollout) reach(f *fleet.Fleet) {
+	if f != nil {
+		f.AwaitBusy()
+		r.leftOut = f.Policy.LeftOut
 	}
-	return fmt.Errorf("%s: %w", name, err)
-}
-
-// hasFailed reports whether a worker has failed in this run, which went on.
-func (p *pace) hasFailed(name string) bool {
-	return slices.ContainsFunc(p.failed, func(f failure) bool { return f.node == name })
-}
-
-// notWorking returns the workers that failed in this run, and those that the run leaves out.
-func (p *pace) notWorking() []string {
-	names := slices.Sorted(maps.Keys(p.except))
-	for _, f := range p.failed {
-		names = append(names, f.node)
-	}
-	return names
-}
-
-// failures returns one error for the workers that failed, or nil.
-func (p *pace) failures() error {
-	if len(p.failed) == 0 {
-		return nil
-	}
-	all := &fleet.IncompleteError{Others: p.known}
-	var names []string
-	for _, f := range p.failed {
-		all.Left = append(all.Left, fleet.FailedHost(f.node, f.err))
-		names = append(names, f.node)
-	}
-	return advice.Replace(all, "fix the problems and run the same command again: it continues with these workers; to finish without them, add --except %s",
-		strings.ReplaceAll(hostrange.Join(names), ", ", ","))
-}
-
-// others is the choice of the other hosts for the fleet: all control-plane hosts are among them, also with --limit.
-func (p *pace) others() choice.Choice {
-	return choice.Choice{MaxFailures: p.Choice.MaxFailures, Except: slices.Sorted(maps.Keys(p.out))}
-}
-
-// standing returns the nodes that have not failed in this run.
-func (p *pace) standing(nodes []config.Node) []config.Node {
-	return slices.DeleteFunc(slices.Clone(nodes), func(n config.Node) bool { return p.hasFailed(n.Name) })
-}
-
-// withoutFailed takes the workers that failed before their turn: at the login, in the checks or in the preparation.
-func withoutFailed(r *rollout) error {
-	if r.fleet == nil {
-		return nil
-	}
-	for _, l := range r.fleet.Policy.LeftOut() {
-		if l.Failure() == nil || r.pace.hasFailed(l.Node) {
-			continue
-		}
-		r.pace.failed = append(r.pace.failed, failure{l.Node, l.Failure()})
-		if err := r.pace.owe(r.debts, l.Why, l.Node); err != nil {
-			return err
-		}
-	}
-	return nil
 }

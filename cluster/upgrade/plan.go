@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/upgraderecord"
 	"airgap.dev/airgap/internal/batches"
 	"airgap.dev/airgap/internal/config"
@@ -20,7 +21,9 @@ type Plan struct {
 	upgraderecord.Record
 	Stages  []Stage  `json:"stages"`
 	LeftOut []string `json:"leftOut,omitempty"` // workers that --limit and --except leave out
-	Later   []string `json:"later,omitempty"`   // workers of a later run, by --hosts
+	// Failed are the workers that --max-failures leaves out.
+	Failed []fleet.LeftOut `json:"failed,omitempty"`
+	Later  []string        `json:"later,omitempty"` // workers of a later run, by --hosts
 
 	perStep  time.Duration // of a host or batch in earlier upgrades; 0: unknown
 	rollback string
@@ -43,6 +46,7 @@ func (p Plan) Write(w io.Writer) error {
 	if len(p.LeftOut) > 0 {
 		fmt.Fprintf(w, "left out: %s\n", hostrange.Join(p.LeftOut))
 	}
+	fleet.WriteLeftOut(w, p.Failed)
 	_, err := fmt.Fprintf(w, "%s\n%s\n", p.rollback, p.changed)
 	return err
 }
@@ -84,12 +88,12 @@ func writeStages(w io.Writer, all []Stage) error {
 }
 
 func (u *upgrade) plan() Plan {
-	p := Plan{Record: u.record, rollback: u.rollbackNote(), changed: "nothing was changed"}
+	p := Plan{Record: u.record, Failed: u.pace.failed, rollback: u.rollbackNote(), changed: "nothing was changed"}
 	if u.fleet != nil { // each host is checked by its own airgap
 		p.changed += ", except that the other hosts now have this bundle's airgap.rpm"
 	}
 	var controlPlane, workers []config.Node
-	for _, n := range append([]config.Node{u.site.Node}, u.others()...) {
+	for _, n := range u.drains() {
 		if n.Has(config.ControlPlane) {
 			controlPlane = append(controlPlane, n)
 		} else {

@@ -139,12 +139,13 @@ func (r *rollback) runOnFirstHost(ctx context.Context) (done BackResult, err err
 	if err := r.askLoss(ctx); err != nil {
 		return done, err
 	}
-	if r.fleet, err = fleet.Connect(ctx, r.site, r.view.Top(), fleet.Options{Console: r.options.Console, Skip: r.options.Skip, NoSSH: r.options.NoSSH, Choice: r.pace.others()}); err != nil {
+	o := r.options
+	if r.fleet, err = fleet.Connect(ctx, r.site, r.view.Top(), r.pace.reaching(o.Console, o.Skip, o.NoSSH)); err != nil {
 		return done, err
 	}
 	defer r.fleet.Close()
-	r.fleet.AwaitBusy()
-	r.p = r.pace.progress(r.options.Console)
+	r.reach(r.fleet)
+	r.p = r.pace.progress(o.Console)
 	defer r.pace.end()
 	if err := withoutFailed(&r.rollout); err != nil {
 		return done, err

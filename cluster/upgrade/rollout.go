@@ -50,6 +50,8 @@ type rollout struct {
 	changing  func(context.Context, config.Node) error
 	comparing func(ctx context.Context, hosts ...string) error
 	line      func(command string) (string, error)
+	// leftOut are the hosts that the fleet goes on without; nil without SSH.
+	leftOut func() []fleet.LeftOut
 
 	hand *handwork // of the batch in work, without SSH
 }

@@ -156,11 +156,10 @@ func begin(ctx context.Context, o Options) (_ *upgrade, err error) {
 
 // connect logs in to the other hosts.
 func (u *upgrade) connect(ctx context.Context, o Options) (err error) {
-	options := fleet.Options{Console: o.Console, Skip: u.skip, NoSSH: o.NoSSH, Choice: u.pace.others()}
-	if u.fleet, err = fleet.Connect(ctx, u.site, u.view.Top(), options); err != nil {
+	if u.fleet, err = fleet.Connect(ctx, u.site, u.view.Top(), u.pace.reaching(o.Console, u.skip, o.NoSSH)); err != nil {
 		return err
 	}
-	u.fleet.AwaitBusy()
+	u.reach(u.fleet)
 	u.p = u.pace.progress(o.Console)
 	return nil
 }
