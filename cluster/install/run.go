@@ -27,6 +27,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/pki"
+	"airgap.dev/airgap/verify/result"
 )
 
 // Options has the options of airgap install.
@@ -55,6 +56,7 @@ type Result struct {
 	BackupKey string         `json:"backupKey,omitempty"` // fingerprint of the key that this host signs its backups with
 
 	LeftOut  []fleet.LeftOut `json:"leftOut,omitempty"`
+	Report   *result.Report  `json:"report,omitempty"` // of the verification, if it failed
 	verified bool
 }
 
@@ -96,14 +98,14 @@ func (i *installation) run(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := journal.Run(ctx, f.MeasuringAgain(steps, p), p)
+	done, err := journal.Run(ctx, f.MeasuringAgain(steps, p), p)
 	if err != nil {
 		return Result{}, advice.Add(err, "fix the error and run the same command again: completed steps do not run again")
 	}
 	if f != nil {
-		return i.finishFleet(ctx, f, result, p)
+		return i.finishFleet(ctx, f, done, p)
 	}
-	return i.finish(ctx, result, p)
+	return i.finish(ctx, done, p)
 }
 
 // beginAlone calls begin and locks this host. If an earlier run of install still works on it, it waits for its end, and
@@ -211,11 +213,14 @@ func Gate(ctx context.Context, s *site.Site, skip []string, v *bundle.View, trus
 // the cluster as it was, too.
 func (i *installation) finish(ctx context.Context, done step.Result, p ui.Progress) (Result, error) {
 	s := i.site
-	err := verification.OfSite(ctx, s, verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout, JoinedOnly: true}, p)
+	result := i.resultOf(done)
+	judged := i.judged(nil)
+	judged.JoinedOnly = true
+	err := verification.OfSite(ctx, s, judged, p)
 	if err != nil {
-		return Result{}, err
+		return result.judgedBy(err, nil)
 	}
-	result := Result{Node: s.Node.Name, Changed: done.Changed, Unchanged: done.Unchanged, BackupKey: site.BackupKey()}
+	result.verified = true
 	if result.Join, err = join.Lines(ctx, s, done.Changed > 0, p.Say); err != nil {
 		return Result{}, err
 	}
@@ -231,7 +236,8 @@ func (i *installation) finish(ctx context.Context, done step.Result, p ui.Progre
 // them did not join, the result says how far each came, and there is no verdict.
 func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done step.Result, p ui.Progress) (Result, error) {
 	s := i.site
-	result := Result{Node: s.Node.Name, Changed: done.Changed, Unchanged: done.Unchanged, Hosts: f.Join(ctx, p), BackupKey: site.BackupKey()}
+	result := i.resultOf(done)
+	result.Hosts = f.Join(ctx, p)
 	if err := ctx.Err(); err != nil {
 		return Result{}, err
 	}
@@ -243,18 +249,38 @@ func (i *installation) finishFleet(ctx context.Context, f *fleet.Fleet, done ste
 	if err := f.StillClosed(ctx, p); err != nil {
 		return result, errors.Join(err, left)
 	}
-	err := verification.OfSite(ctx, s, verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}, p)
-	if err != nil {
-		return Result{}, err
+	return result.judgedBy(verification.OfSite(ctx, s, i.judged(result.LeftOut), p), left)
+}
+
+// resultOf is the result of the steps on this host.
+func (i *installation) resultOf(done step.Result) Result {
+	return Result{Node: i.site.Node.Name, Changed: done.Changed, Unchanged: done.Unchanged, BackupKey: site.BackupKey()}
+}
+
+// judged are the options of the verification at the end. A node that is left out may be not Ready.
+func (i *installation) judged(leftOut []fleet.LeftOut) verification.Options {
+	o := verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: i.options.Skip, Timeout: i.options.Timeout}
+	for _, l := range leftOut {
+		o.LeftOut = append(o.LeftOut, l.Node)
 	}
-	result.verified = true
-	return result, left
+	return o
+}
+
+// judgedBy adds the verdict of the verification. left is the error about hosts that are left out.
+func (r Result) judgedBy(verdict, left error) (Result, error) {
+	r.Report, r.verified = verification.ReportIn(verdict), verdict == nil
+	return r, errors.Join(verdict, left)
 }
 
 // Write says it in words.
 func (r Result) Write(w io.Writer) error {
 	if len(r.Hosts)+len(r.LeftOut) > 0 {
 		return r.writeCluster(w)
+	}
+	if !r.verified {
+		_, err := fmt.Fprintf(w, "%s: installed (%d steps ran, %d were up to date), and not verified\n", r.Node, r.Changed, r.Unchanged)
+		site.WriteBackupKey(w, r.Node, r.BackupKey)
+		return err
 	}
 	if r.Changed == 0 {
 		fmt.Fprintf(w, "%s: nothing to do, all %d steps are up to date; the cluster is verified\n", r.Node, r.Unchanged)

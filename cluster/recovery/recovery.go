@@ -24,6 +24,7 @@ import (
 	"airgap.dev/airgap/kubeadm/etcd"
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/leave"
+	"airgap.dev/airgap/verify/result"
 )
 
 // Options are the flags of airgap restore.
@@ -143,6 +144,7 @@ type Result struct {
 	Join      []join.Line       `json:"join,omitempty"`
 	Strangers []string          `json:"strangers,omitempty"` // lost nodes that airgap.yaml no longer lists
 	BackupKey string            `json:"backupKey,omitempty"` // fingerprint of the key that signs this host's backups
+	Report    *result.Report    `json:"report,omitempty"`    // of the verification, if it failed
 }
 
 // finish returns the missing hosts with their join commands. It verifies the cluster only if no host is
@@ -168,6 +170,7 @@ func (r Restoration) finish(ctx context.Context, done step.Result, o Options, p 
 	if len(lost)+len(unlisted) == 0 {
 		err := verification.OfSite(ctx, r.Site, verification.Options{Kubeconfig: kube.AdminConf, SystemOnly: true, Skip: o.Skip, Timeout: o.Timeout, JoinedOnly: true}, p)
 		if err != nil {
+			result.Report = verification.ReportIn(err)
 			return result, err
 		}
 		result.Verified = true

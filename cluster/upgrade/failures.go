@@ -1,6 +1,7 @@
 package upgrade
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -54,6 +55,16 @@ func withoutFailed(r *rollout) error {
 		}
 	}
 	return nil
+}
+
+// withEarlier adds the permitted failures to the error that stopped the run. It is a failure, and no run that went on.
+func (r *rollout) withEarlier(err error) error {
+	_, named := errors.AsType[*fleet.IncompleteError](err)
+	if len(r.pace.failed) == 0 || named {
+		return err
+	}
+	all := &fleet.IncompleteError{Others: r.pace.known, Left: r.pace.failed}
+	return advice.Add(fmt.Errorf("%w\nbefore that, %v", err, all), "%s", advice.Of(err)) //nolint:errorlint // its exit code is for a run that went on
 }
 
 // hasFailed reports whether a worker has failed in this run, which went on.

@@ -12,8 +12,11 @@ import (
 	"airgap.dev/airgap/cluster/fleet"
 	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/step"
+	"airgap.dev/airgap/verify/result"
 )
 
 // withDead returns an upgrade whose login on w3 failed: the node is not Ready.
@@ -66,4 +69,36 @@ func TestErrorsNameTheFlags(t *testing.T) {
 	assert.Equal(t, fleet.Options{
 		Choosable: true, AllControlPlanes: true, Skip: []string{"swap"}, NoSSH: true, Choice: choice.Choice{MaxFailures: 2, Except: []string{"w2"}},
 	}, o)
+}
+
+// TestFailedRunHasResult: a run that went on without a failed worker, and then fails itself, loses neither the result nor the
+// earlier failure. Its error is no run that went on.
+func TestFailedRunHasResult(t *testing.T) {
+	_, u := withDead(t)
+	u.takeFailed()
+	_, err := u.ended(errors.New("step upgrade-w5: no space"))
+	for _, want := range []string{"step upgrade-w5: no space\nbefore that, 1 of 7 other hosts left out, after a failure", "w3: login failed"} {
+		require.ErrorContains(t, err, want)
+	}
+	_, incomplete := errors.AsType[*fleet.IncompleteError](err)
+	assert.False(t, incomplete)
+
+	steps := step.Result{Changed: 7, Unchanged: 2}
+	done, err := u.result(steps, nil, u.pace.failures())
+	_, incomplete = errors.AsType[*fleet.IncompleteError](err)
+	assert.True(t, incomplete)
+	assert.True(t, done.Began())
+	var text bytes.Buffer
+	require.NoError(t, done.Write(&text))
+	assert.Contains(t, text.String(), "w3: left out: login failed: dial tcp 10.1.1.3:22: no route to host\nthe upgrade from Kubernetes  to  is not finished (7 steps ran, 2 were up to date)\n")
+
+	bad := &verification.ReportError{Report: result.Report{Findings: []result.Finding{{Rule: "nodes-ready"}}}}
+	r := &rollback{}
+	r.pace.failed, r.findings = u.pace.failed, u.findings
+	back, err := r.result(steps, nil, bad)
+	require.ErrorIs(t, err, bad)
+	assert.Equal(t, bad.Report, *back.Report)
+	text.Reset()
+	require.NoError(t, back.Write(&text))
+	assert.Contains(t, text.String(), "w3: left out: login failed: dial tcp 10.1.1.3:22: no route to host\nnot finished: the rollback to Kubernetes")
 }

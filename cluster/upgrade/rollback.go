@@ -29,6 +29,7 @@ import (
 	"airgap.dev/airgap/kubeadm/kube"
 	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/result"
 )
 
 // BackOptions are the flags of airgap rollback.
@@ -63,10 +64,12 @@ type BackResult struct {
 	Node      string                  `json:"node,omitempty"` // other control-plane host
 	From      upgraderecord.BundleRef `json:"from,omitzero"`
 	To        upgraderecord.BundleRef `json:"to,omitzero"`
-	Changed   int                     `json:"changed"`        // steps that ran
-	Unchanged int                     `json:"unchanged"`      // steps that had nothing to do
-	Left      *Left                   `json:"left,omitempty"` // hosts for a later run; nil if the rollback is finished
-	Owed      []string                `json:"owed,omitempty"` // workers that the rollback left out
+	Changed   int                     `json:"changed"`          // steps that ran
+	Unchanged int                     `json:"unchanged"`        // steps that had nothing to do
+	Left      *Left                   `json:"left,omitempty"`   // hosts for a later run; nil if the rollback is finished
+	Owed      []string                `json:"owed,omitempty"`   // workers that the rollback left out
+	Failed    []fleet.LeftOut         `json:"failed,omitempty"` // workers that failed while the rollback went on
+	Report    *result.Report          `json:"report,omitempty"` // of the verification, if it failed
 	// Elsewhere are the findings that did not stop the upgrade or the rollback.
 	Elsewhere []upgraderecord.Elsewhere `json:"elsewhere,omitempty"`
 	message   string
@@ -76,6 +79,7 @@ func (r BackResult) Write(w io.Writer) error {
 	if r.Left != nil {
 		return r.Left.write(w)
 	}
+	fleet.WriteLeftOut(w, r.Failed)
 	if len(r.Owed) > 0 {
 		fmt.Fprintf(w, "left out and owed: %s; run the same command again to bring them back\n", hostrange.Join(r.Owed))
 	}
@@ -164,15 +168,26 @@ func (r *rollback) runOnFirstHost(ctx context.Context) (done BackResult, err err
 	result, err := journal.Run(ctx, steps, r.p)
 	left, err := r.ended(err)
 	r.shareDebts(ctx)
-	if err != nil {
-		return done, advice.Add(err, "fix the error and run airgap rollback again: completed steps do not run again")
-	}
-	elsewhere, err := r.findings.Elsewhere()
-	return BackResult{
-		From: r.record.To, To: r.record.From, Changed: result.Changed, Unchanged: result.Unchanged, Left: left, Owed: r.pace.owed, Elsewhere: elsewhere,
-		message: fmt.Sprintf("rolled back to Kubernetes %s of bundle %s (%d steps ran, %d were up to date)", r.record.From.Kubernetes, r.record.From.Name, result.Changed, result.Unchanged),
-	}, err
+	return r.result(result, left, advice.Add(err, "fix the error and run airgap rollback again: completed steps do not run again"))
 }
+
+// result is the result of a run: also of one that failed, because it has changed hosts.
+func (r *rollback) result(steps step.Result, left *Left, failed error) (BackResult, error) {
+	elsewhere, err := r.findings.Elsewhere()
+	done := BackResult{
+		From: r.record.To, To: r.record.From, Changed: steps.Changed, Unchanged: steps.Unchanged, Left: left,
+		Owed: r.pace.owed, Failed: r.pace.failed, Report: verification.ReportIn(failed), Elsewhere: elsewhere,
+	}
+	what := "rolled back to"
+	if failed != nil {
+		what = "not finished: the rollback to"
+	}
+	done.message = fmt.Sprintf("%s Kubernetes %s of bundle %s (%d steps ran, %d were up to date)", what, done.To.Kubernetes, done.To.Name, steps.Changed, steps.Unchanged)
+	return done, errors.Join(failed, err)
+}
+
+// Began reports whether the rollback has begun to change hosts.
+func (r BackResult) Began() bool { return r.To.ID != "" }
 
 // alreadyRolledBack reports whether this host has no part left in the rollback that the first host
 // asks for. The first host repeats the request after a lost connection or a kill. A host that was not

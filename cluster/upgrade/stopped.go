@@ -73,7 +73,7 @@ func (r *rollout) ended(err error) (*Left, error) {
 	p := &r.pace
 	s, is := errors.AsType[*stopped](err)
 	if err != nil && !is {
-		return nil, err
+		return nil, r.withEarlier(err)
 	}
 	if !is {
 		p.controlsAreDone(r.site.Config.ControlPlanes())

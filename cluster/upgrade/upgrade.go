@@ -27,6 +27,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/pki"
 	"airgap.dev/airgap/registry"
+	"airgap.dev/airgap/verify/result"
 )
 
 // Options are the flags of airgap upgrade.
@@ -56,13 +57,19 @@ type upgrade struct {
 type Result struct {
 	From      upgraderecord.BundleRef `json:"from"`
 	To        upgraderecord.BundleRef `json:"to"`
-	Changed   int                     `json:"changed"`        // steps that ran
-	Unchanged int                     `json:"unchanged"`      // steps that had nothing to do
-	Left      *Left                   `json:"left,omitempty"` // hosts for a later run; nil if the upgrade is finished
-	Owed      []string                `json:"owed,omitempty"` // workers that the upgrade left out
+	Changed   int                     `json:"changed"`          // steps that ran
+	Unchanged int                     `json:"unchanged"`        // steps that had nothing to do
+	Left      *Left                   `json:"left,omitempty"`   // hosts for a later run; nil if the upgrade is finished
+	Owed      []string                `json:"owed,omitempty"`   // workers that the upgrade left out
+	Failed    []fleet.LeftOut         `json:"failed,omitempty"` // workers that failed while the upgrade went on
+	Report    *result.Report          `json:"report,omitempty"` // of the verification, if it failed
 	// Elsewhere are the findings that did not stop the upgrade.
-	Elsewhere []upgraderecord.Elsewhere `json:"elsewhere,omitempty"`
+	Elsewhere  []upgraderecord.Elsewhere `json:"elsewhere,omitempty"`
+	unfinished bool
 }
+
+// Began reports whether the upgrade has begun to change hosts.
+func (r Result) Began() bool { return r.To.ID != "" }
 
 // Run upgrades the cluster to the bundle in the directory.
 func Run(ctx context.Context, o Options) (Result, error) {
@@ -92,10 +99,19 @@ func (u *upgrade) whole(ctx context.Context, o Options) (Result, error) {
 	left, err := u.ended(err)
 	u.shareDebts(ctx)
 	if err != nil {
-		return Result{}, withRollbackHint(advice.Add(err, "fix the error and run the same command again: completed steps do not run again"))
+		err = withRollbackHint(advice.Add(err, "fix the error and run the same command again: completed steps do not run again"))
 	}
+	return u.result(result, left, err)
+}
+
+// result is the result of a run: also of one that failed, because it has changed hosts.
+func (u *upgrade) result(steps step.Result, left *Left, failed error) (Result, error) {
 	elsewhere, err := u.findings.Elsewhere()
-	return Result{u.record.From, u.record.To, result.Changed, result.Unchanged, left, u.pace.owed, elsewhere}, err
+	done := Result{
+		From: u.record.From, To: u.record.To, Changed: steps.Changed, Unchanged: steps.Unchanged, Left: left,
+		Owed: u.pace.owed, Failed: u.pace.failed, Report: verification.ReportIn(failed), Elsewhere: elsewhere, unfinished: failed != nil,
+	}
+	return done, errors.Join(failed, err)
 }
 
 // DryRun runs the checks of Run, and returns its plan.
@@ -187,8 +203,13 @@ func (r Result) Write(w io.Writer) error {
 	if r.Left != nil {
 		return r.Left.write(w)
 	}
+	fleet.WriteLeftOut(w, r.Failed)
 	if len(r.Owed) > 0 {
 		fmt.Fprintf(w, "left out and owed: %s; run the same command again to upgrade them\n", hostrange.Join(r.Owed))
+	}
+	if r.unfinished {
+		fmt.Fprintf(w, "the upgrade from Kubernetes %s to %s is not finished (%d steps ran, %d were up to date)\n", r.From.Kubernetes, r.To.Kubernetes, r.Changed, r.Unchanged)
+		return writeElsewhere(w, r.Elsewhere)
 	}
 	if r.Changed == 0 {
 		_, err := fmt.Fprintf(w, "nothing to do: the cluster already runs bundle %s with Kubernetes %s\n", r.To.Name, r.To.Kubernetes)

@@ -36,6 +36,7 @@ type Options struct {
 	Keys                     []string
 	Timeout, Soak            time.Duration
 	JoinedOnly               bool        // nodes of airgap.yaml may be missing
+	LeftOut                  []string    // nodes that the command goes on without
 	network                  *cni.Config // nil: any network
 	proxyMode                string      // kube-proxy's; "": the mode of most hosts
 	Scope                    []string    // namespaces to watch; nil: all
@@ -129,7 +130,7 @@ func Verification(s *site.Site, o Options, p ui.Progress) (verify.Options, error
 	o.proxyMode = s.Config.Kubernetes.SetProxyMode()
 	v, err := o.rules(s, p)
 	v.About.Cluster, v.NodeReports, v.Skip, v.Nodes = s.Config.Name, true, o.Skip, expected(s, o.JoinedOnly, debts)
-	v.About.Notes, v.Absent = absentNotes(s), mayBeDown(s, time.Now())
+	v.About.Notes, v.Absent, v.LeftOut = absentNotes(s), mayBeDown(s, time.Now()), o.LeftOut
 	return v, err
 }
 

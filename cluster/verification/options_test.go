@@ -2,12 +2,17 @@ package verification
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/verify/result"
 )
 
@@ -38,5 +43,21 @@ func TestBaselineOfNamespaces(t *testing.T) {
 		if (err == nil) != (says == "") || err != nil && !strings.Contains(err.Error(), says) {
 			t.Errorf("of %q: %v, want %q", scope, err, says)
 		}
+	}
+}
+
+// TestLeftOutNodes: verify gets the nodes that a command goes on without.
+func TestLeftOutNodes(t *testing.T) {
+	dir := t.TempDir()
+	o := Options{Kubeconfig: filepath.Join(dir, "kubeconfig"), CA: filepath.Join(dir, "ca.crt"), LeftOut: []string{"w3"}, SystemOnly: true}
+	for file, data := range map[string][]byte{o.Kubeconfig: []byte(sitetest.Kubeconfig("https://192.0.2.1:6443")), o.CA: sitetest.ExpiringIn(t, "ca", time.Hour).Data} {
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := sitetest.ClusterFrom(t)
+	v, err := Verification(&site.Site{Config: c, Node: c.Nodes[0], Nodes: c.Nodes}, o, ui.Discard())
+	if err != nil || !slices.Equal(v.LeftOut, o.LeftOut) {
+		t.Errorf("verify leaves out %q, %v", v.LeftOut, err)
 	}
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/install"
@@ -82,10 +80,7 @@ func installCommand(a *app) *cobra.Command {
 				return a.showDryRun(install.DryRun(cmd.Context(), o))
 			}
 			done, err := install.Run(cmd.Context(), o)
-			if done.Node != "" {
-				err = errors.Join(a.print(done, done.Write), err)
-			}
-			return err
+			return a.finishVerified(done, done.Node != "", err)
 		},
 	}
 	keyFlags(cmd, &o.Keys)

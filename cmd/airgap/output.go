@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"airgap.dev/airgap/cluster/dryrun"
+	"airgap.dev/airgap/cluster/verification"
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/exitcode"
 	"airgap.dev/airgap/internal/output"
@@ -117,6 +118,18 @@ func (a *app) finishPart(r textWriter, began bool, err error) error {
 		return err
 	}
 	return errors.Join(a.print(r, r.Write), err)
+}
+
+// finishVerified is finishPart for a call that ends with a verification. As text, the report of a failed one follows the
+// result. JSON and YAML have it in the result, and the formats of reports have the report alone.
+func (a *app) finishVerified(r textWriter, began bool, err error) error {
+	switch {
+	case !began || verification.ReportIn(err) == nil || a.output == asText:
+		return a.finishPart(r, began, err)
+	case a.output == asJSON || a.output == asYAML:
+		return errors.Join(a.print(r, r.Write), advice.Replace(&exitError{codeOf(err), errPrinted}, "%s", advice.Of(err)))
+	}
+	return err
 }
 
 // say writes one line to stderr, which is the journal when a unit runs the command.

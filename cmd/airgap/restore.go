@@ -60,7 +60,8 @@ func restoreCommand(a *app) *cobra.Command {
 			if dryRun {
 				return a.showDryRun(recovery.DryRun(cmd.Context(), o))
 			}
-			return a.finish(recovery.Run(cmd.Context(), o))
+			done, err := recovery.Run(cmd.Context(), o)
+			return a.finishVerified(done, done.Node != "", err)
 		},
 	}
 	keyFlags(cmd, &o.Keys)

@@ -45,7 +45,8 @@ func rollbackCommand(a *app) *cobra.Command {
 		Example: "  airgap rollback\n  airgap rollback --yes   # without confirmation",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Console = a.terminal()
-			return a.finish(upgrade.Back(cmd.Context(), o))
+			done, err := upgrade.Back(cmd.Context(), o)
+			return a.finishVerified(done, err == nil || done.Began(), err)
 		},
 	}
 	keyFlags(cmd, &o.Keys)

@@ -89,7 +89,8 @@ func upgradeCommand(a *app) *cobra.Command {
 			if dryRun {
 				return a.finish(upgrade.DryRun(cmd.Context(), o))
 			}
-			return a.finish(upgrade.Run(cmd.Context(), o))
+			done, err := upgrade.Run(cmd.Context(), o)
+			return a.finishVerified(done, err == nil || done.Began(), err)
 		},
 	}
 	keyFlags(cmd, &o.Keys)
