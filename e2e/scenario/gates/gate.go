@@ -104,9 +104,9 @@ func gateTrials() []trial {
 			return errors.Join(run(context.Background(), "cp", path, path+".new"), os.Rename(path+".new", path), os.Truncate(path, 50<<20))
 		}), 1, []string{lastPart, "has 52428800 bytes"}},
 		{"content disarm changes a part", edited(lastPart, flipBit), 1, []string{lastPart, "chunk"}},
-		{"CRLF in INSTALL.txt", edited("INSTALL.txt", addCRLF), anyCode, []string{"INSTALL.txt"}},
-		{"a banner in the documentation", edited("docs.html", func(text []byte) []byte { return append([]byte("<!-- scanned -->\n"), text...) }), anyCode, []string{"docs.html"}},
-		{"the documentation is removed", removed("docs.ko.html"), anyCode, []string{"docs.ko.html"}},
+		{"CRLF in INSTALL.txt", edited("INSTALL.txt", addCRLF), 0, []string{"altered", "INSTALL.txt", "every byte verified"}},
+		{"a banner in the documentation", edited("docs.html", func(text []byte) []byte { return append([]byte("<!-- scanned -->\n"), text...) }), 0, []string{"altered", "docs.html"}},
+		{"the documentation is removed", removed("docs.ko.html"), 0, []string{"altered", "docs.ko.html"}},
 		{"CRLF in SHA256SUMS", edited("SHA256SUMS", addCRLF), 1, []string{"SHA256SUMS", "CRLF"}},
 		{"the program is removed", removed("airgap"), 1, []string{"airgap", "missing"}},
 		{"the package of airgap is changed", edited("airgap.rpm", flipBit), 1, []string{"airgap.rpm"}},
