@@ -43,10 +43,6 @@ func TestServerChecks(t *testing.T) {
 	audited := func(a facts.Audit, state string) *facts.Facts {
 		return &facts.Facts{Audit: a, Units: []facts.Unit{{Name: "auditd.service", State: state, Enabled: map[bool]string{true: "enabled", false: "disabled"}[state == "active"]}}}
 	}
-	withCmdline := func(f *facts.Facts, cmdline string) *facts.Facts {
-		f.Kernel.Cmdline = cmdline
-		return f
-	}
 	parameter := func(name, now, boot, file string) *facts.Facts {
 		return &facts.Facts{Sysctls: []facts.Sysctl{{Name: name, Value: now, Boot: boot, File: file}}}
 	}
@@ -97,13 +93,6 @@ func TestServerChecks(t *testing.T) {
 		{"a lost record is a panic", auditd, audited(facts.Audit{Rules: auditrules.Rules{Panics: &auditrules.Rule{At: "/f:2", Text: "-f 2"}, Backlog: 8192}}, "active"), Want{}, Warn, "-f 2 in /f:2"},
 		{"containers cause a panic", auditd, audited(facts.Audit{Rules: auditrules.Rules{Floods: flood, Panics: &auditrules.Rule{At: "/f:2", Text: "-f 2"}, Backlog: 64, BacklogAt: "/f:3"}}, "active"),
 			Want{}, Fail, "only 64 records (-b in /f:3)"},
-		{"only a short queue", auditd, audited(facts.Audit{Rules: auditrules.Rules{Backlog: 64, BacklogAt: "/f:3"}}, "active"), Want{}, Warn, "only 64 records (-b in /f:3)"},
-		{"a long queue", auditd, audited(facts.Audit{Rules: auditrules.Rules{Backlog: 8192, BacklogAt: "/f:3"}}, "active"), Want{}, Pass, "active"},
-		{"a short queue on the command line", auditd, withCmdline(audited(facts.Audit{}, "active"), "ro audit_backlog_limit=320"), Want{}, Warn, "only 320 records (audit_backlog_limit in the kernel command line)"},
-		{"a long queue on the command line", auditd, withCmdline(audited(facts.Audit{}, "active"), "audit_backlog_limit=8192"), Want{}, Pass, "active"},
-		{"a rule after the command line", auditd, withCmdline(audited(facts.Audit{Rules: auditrules.Rules{Backlog: 8192}}, "active"), "audit_backlog_limit=64"), Want{}, Pass, "active"},
-		{"no length anywhere", auditd, audited(facts.Audit{}, "active"), Want{}, Pass, "active"},
-		{"a long queue on the command line, and a flood", auditd, withCmdline(audited(facts.Audit{Rules: auditrules.Rules{Floods: flood}}, "active"), "audit_backlog_limit=9000"), Want{}, Warn, "-S execve in /f:1"},
 		{"a full disk halts the host", auditd, audited(facts.Audit{Halts: []string{"disk_full_action = HALT"}}, "active"), Want{}, Warn, "disk_full_action = HALT"},
 		{"auditd is off", auditd, audited(facts.Audit{Halts: []string{"disk_full_action = HALT"}}, "inactive"), Want{}, Pass, "not active"},
 		{"a virus scanner on a worker", antivirus, &facts.Facts{Units: []facts.Unit{{Name: "kesl.service", State: "active", Enabled: "enabled"}}}, Want{CRIO: true}, Warn, "kesl.service is active"},

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"airgap.dev/airgap/cni"
-	"airgap.dev/airgap/internal/nextboot"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/preflight/facts"
 )
@@ -26,14 +25,6 @@ func all(state facts.Module, changes map[string]facts.Module) map[string]facts.M
 	}
 	maps.Copy(modules, changes)
 	return modules
-}
-
-// listed is a next boot that loads the modules.
-func listed(modules ...string) (b facts.Boot) {
-	for _, name := range modules {
-		b.Loads = append(b.Loads, nextboot.Load{Module: name})
-	}
-	return b
 }
 
 // kubeletSysctls are two of the kubelet's parameters.
@@ -124,11 +115,6 @@ func TestChecks(t *testing.T) {
 		{"a module in no extra package", kernelModules, &facts.Facts{Kernel: noExtra.Kernel, Modules: all(facts.Loaded, map[string]facts.Module{"vxlan": facts.Missing})},
 			Want{Network: network("flannel"), ModulesExtra: []string{noExtra.Kernel.Release}}, Fail, "missing: vxlan"},
 		{"blocked", kernelModules, &facts.Facts{Modules: all(facts.Loaded, map[string]facts.Module{"overlay": facts.Blocked})}, Want{}, Fail, "disabled by an install line: overlay"},
-		{"locked with everything loaded and listed", modulesLocked, &facts.Facts{Modules: all(facts.Loaded, nil), Boot: listed("overlay", "br_netfilter", "nf_conntrack", "nf_tables", "nft_compat", "xt_comment", "ipt_MASQUERADE"),
-			Sysctls: []facts.Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{}, Pass, "now and at the next boot"},
-		{"locked with everything loaded now", modulesLocked, &facts.Facts{Modules: all(facts.Loaded, nil), Boot: listed("overlay"), Sysctls: []facts.Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{},
-			Fail, "no file loads them at the next boot: br_netfilter, nf_conntrack"},
-		{"locked too early", modulesLocked, &facts.Facts{Modules: all(facts.Loadable, nil), Sysctls: []facts.Sysctl{{Name: "kernel.modules_disabled", Value: "1"}}}, Want{}, Fail, "overlay"},
 
 		{"one CPU, worker", cpuCount, &facts.Facts{CPUs: 1}, Want{Roles: []Role{Worker}}, Warn, "1"},
 		{"one CPU, control plane", cpuCount, &facts.Facts{CPUs: 1}, Want{Roles: []Role{ControlPlane}}, Fail, "1"},

@@ -147,7 +147,8 @@ func recordedHosts() []recordedHost {
 		},
 		{
 			host: "rocky9-unprivileged",
-			errors: []string{"kernel-running", "kernel-modules", "modules-locked", "time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "passwords", "limits",
+			errors: []string{"kernel-running", "kernel-modules", "modules-locked",
+				"time-sync", "multipath", "usb-media", "usb-drives", "file-scans", "selinux", "fapolicyd", "firewalld", "auditd", "antivirus", "passwords", "limits",
 				"networkmanager", "nm-cloud-setup", "sysctl-override", "nft-foreign", "segmentation-agent", "proxy-env", "resolv-conf", "old-cluster", "runtime-present", "rpm-conflict", "dnf-frozen"},
 		},
 		{

@@ -57,7 +57,7 @@ func unlistedModules(f *facts.Facts, w *Want) []string {
 	if f.Unit("systemd-modules-load.service").Enabled == "masked" {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(w.LoadedAtBoot), f.LoadedAtBoot)
+	return slices.DeleteFunc(slices.Clone(w.LoadedAtBoot), func(name string) bool { return facts.LoadedAtBoot(f, name) })
 }
 
 // moduleFaults judges a kernel, of which state returns the state of a module, and why it is
@@ -202,7 +202,7 @@ func judgeModulesLocked(f *facts.Facts, w *Want) Result {
 		if f.BestModule(alternatives) == facts.Loadable {
 			now = append(now, alternatives[0])
 		}
-		if f.BestModule(alternatives).Known() && !slices.ContainsFunc(alternatives, f.LoadedAtBoot) {
+		if f.BestModule(alternatives).Known() && !slices.ContainsFunc(alternatives, func(name string) bool { return facts.LoadedAtBoot(f, name) }) {
 			later = append(later, alternatives[0])
 		}
 	}

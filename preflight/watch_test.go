@@ -69,6 +69,11 @@ func TestNextBoot(t *testing.T) {
 	}
 }
 
+// shownUnit is the answer of systemctl about one active service.
+func shownUnit(name, enabled string) string {
+	return "-- run/systemctl show --\nId=" + name + ".service\nLoadState=loaded\nActiveState=active\nUnitFileState=" + enabled + "\n"
+}
+
 // TestNextBootResults: the results name the file and the line.
 func TestNextBootResults(t *testing.T) {
 	for _, test := range []struct{ name, section, id, found, fix string }{
@@ -80,13 +85,21 @@ func TestNextBootResults(t *testing.T) {
 			"selinux", "enforcing now, permissive after the next boot (/etc/selinux/config line 2)", "SELINUX=enforcing"},
 		{"module", "-- fs/etc/modprobe.d/cis.conf --\n\ninstall overlay /bin/false\n", "kernel-modules", `"install overlay" in /etc/modprobe.d/cis.conf line 2: overlay`, "modprobe.d"},
 		{"host name", "-- fs/etc/hostname --\n# of the image\ntemplate\n", "hostname", "bank-01 now, template after the next boot (/etc/hostname line 2)", "hostnamectl set-hostname bank-01"},
-		{"mount options", "-- fs/etc/fstab --\n/dev/mapper/rl-root / xfs defaults 0 0\n/dev/sdb /opt xfs noexec 0 0\n", "mount-noexec", "noexec on /opt (/etc/fstab:2, from the next boot on)", ""},
-		{"namespaces", "-- fs/etc/sysctl.d/60-cis.conf --\nuser.max_pid_namespaces = 0\n", "user-namespaces", "/etc/sysctl.d/60-cis.conf:1 sets user.max_pid_namespaces = 0", "remove the line"},
-		{"proxy", "-- fs/etc/systemd/system.conf.d/a.conf --\n[Manager]\nDefaultEnvironment=http_proxy=http://p:1\n", "proxy-env", "/etc/systemd/system.conf.d/a.conf line 2, from the next boot on, sets a proxy", "add to no_proxy"},
-		{"drop-in", "-- fs/etc/systemd/system/service.d/a.conf --\n[Service]\nPrivateTmp=yes\n", "service-drop-ins", "PrivateTmp=yes for kubelet in /etc/systemd/system/service.d/a.conf line 2", "daemon-reload"},
-		{"masked modules", "-- run/systemctl show --\nId=systemd-modules-load.service\nLoadState=masked\nActiveState=active\nUnitFileState=masked\n", "kernel-modules", "systemd-modules-load.service is masked", "unmask"},
-		{"masked parameters", "-- run/systemctl show --\nId=systemd-sysctl.service\nLoadState=masked\nActiveState=active\nUnitFileState=masked\n", "sysctl-override", "systemd-sysctl.service is masked", "unmask"},
-		{"multipathd", "-- run/systemctl show --\nId=multipathd.service\nLoadState=loaded\nActiveState=active\nUnitFileState=enabled\n-- fs/sys/block/dm-7/dm/uuid --\nmpath-36001\n-- fs/sys/block/dm-7/slaves/sdb --\n" +
+		{"mount options",
+			"-- fs/etc/fstab --\n/dev/mapper/rl-root / xfs defaults 0 0\n/dev/sdb /opt xfs noexec 0 0\n",
+			"mount-noexec", "noexec on /opt (/etc/fstab:2, from the next boot on)", ""},
+		{"namespaces",
+			"-- fs/etc/sysctl.d/60-cis.conf --\nuser.max_pid_namespaces = 0\n",
+			"user-namespaces", "/etc/sysctl.d/60-cis.conf:1 sets user.max_pid_namespaces = 0", "remove the line"},
+		{"proxy",
+			"-- fs/etc/systemd/system.conf.d/a.conf --\n[Manager]\nDefaultEnvironment=http_proxy=http://p:1\n",
+			"proxy-env", "/etc/systemd/system.conf.d/a.conf line 2, from the next boot on, sets a proxy", "add to no_proxy"},
+		{"drop-in",
+			"-- fs/etc/systemd/system/service.d/a.conf --\n[Service]\nPrivateTmp=yes\n",
+			"service-drop-ins", "PrivateTmp=yes for kubelet in /etc/systemd/system/service.d/a.conf line 2", "daemon-reload"},
+		{"masked modules", shownUnit("systemd-modules-load", "masked"), "kernel-modules", "systemd-modules-load.service is masked", "unmask"},
+		{"masked parameters", shownUnit("systemd-sysctl", "masked"), "sysctl-override", "systemd-sysctl.service is masked", "unmask"},
+		{"multipathd", shownUnit("multipathd", "enabled") + "-- fs/sys/block/dm-7/dm/uuid --\nmpath-36001\n-- fs/sys/block/dm-7/slaves/sdb --\n" +
 			"-- fs/etc/fstab --\n/dev/mapper/rl-root / xfs defaults 0 0\n/dev/sdb /var/lib/kubelet xfs defaults 0 0\n", "multipath", "multipathd has taken that disk", "blacklist"},
 		{"no answer", "-- denied/etc/fstab --\npermission denied\n", "swap", "permission denied", ""},
 	} {

@@ -22,7 +22,7 @@ func (f *Facts) BestModule(names []string) Module {
 
 // LoadedAtBoot reports whether the next boot loads a module before systemd sets kernel parameters: the
 // module is built in, or systemd-modules-load reads its name from a file or the kernel command line.
-func (f *Facts) LoadedAtBoot(name string) bool {
+func LoadedAtBoot(f *Facts, name string) bool {
 	states := f.Boot.Modules
 	if len(states) == 0 {
 		states = f.Modules

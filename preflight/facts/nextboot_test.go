@@ -37,7 +37,7 @@ func TestGatherNextBoot(t *testing.T) {
 	}
 	now := WithoutNextBoot(f)
 	require.Empty(t, now.Boot.Swap)
-	require.True(t, now.LoadedAtBoot("overlay"))
+	require.True(t, LoadedAtBoot(now, "overlay"))
 	require.Empty(t, now.BootMounts.Mounts)
 	require.Len(t, now.Sysctls, len(f.Sysctls))
 	require.NotEmpty(t, f.Boot.Swap, "the facts stay")
