@@ -69,7 +69,8 @@ func TestAnswersAreExplained(t *testing.T) {
 		{"a proxy's page with 502", answer(502, "text/html", "<html>"+strings.Repeat("x", 50_000), ""), false,
 			[]string{"a proxy or login page answered (502 Bad Gateway with a web page), not the registry", "if the server itself sent the page, run the same command again later"}},
 		{"a proxy's page with 503", answer(503, "text/html", loginPage, ""), false, []string{`(503 Service Unavailable with the web page "Sign in to continue"), not the registry`}},
-		{"a server error", answer(502, "application/json", `{"errors":[{"code":"UNAVAILABLE","message":"try later"}]}`, ""), false, []string{"has a server error (response: 502 Bad Gateway, UNAVAILABLE: try later)"}},
+		{"a server error", answer(502, "application/json", `{"errors":[{"code":"UNAVAILABLE","message":"try later"}]}`, ""), false,
+			[]string{"has a server error (response: 502 Bad Gateway, UNAVAILABLE: try later)"}},
 		{"a proxy that requires a login", answer(407, "text/plain", "who are you?", ""), false, []string{"HTTPS_PROXY=http://USER:PASSWORD@HOST:PORT", "407 Proxy Authentication Required"}},
 		{"status 418", answer(418, "text/plain", "short\nand stout", ""), false, []string{"refuses the request (response: 418 I'm a teapot: short and stout)"}},
 		{"a token server that is a page", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

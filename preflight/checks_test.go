@@ -104,12 +104,12 @@ func TestChecks(t *testing.T) {
 		{"built-in modules count", kernelModules, &facts.Facts{Modules: all(facts.BuiltIn, nil)}, Want{Network: network("flannel")}, Pass, "all 8 modules"},
 		{"EL 8's MASQUERADE", kernelModules, &facts.Facts{Modules: all(facts.Loadable, map[string]facts.Module{"xt_MASQUERADE": facts.Missing})}, Want{}, Pass, ""},
 		{"cilium needs xt in any mode", kernelModules, &facts.Facts{Modules: all(facts.Loaded, map[string]facts.Module{"xt_comment": facts.Missing, "nft_compat": facts.Missing})},
-			Want{ProxyMode: "nftables", Network: native("cilium")}, Fail, "nft_compat, xt_comment"},
+			Want{ProxyMode: "nftables", Network: nativeCilium()}, Fail, "nft_compat, xt_comment"},
 		{"nftables mode needs no xt", kernelModules, &facts.Facts{Modules: all(facts.Loaded, map[string]facts.Module{"xt_comment": facts.Missing, "nft_compat": facts.Missing})},
 			Want{ProxyMode: "nftables"}, Pass, ""},
 		{"no vxlan, and none required", kernelModules, &facts.Facts{Modules: all(facts.Loaded, map[string]facts.Module{"vxlan": facts.Missing})}, Want{}, Pass, ""},
 		{"no vxlan", kernelModules, &facts.Facts{Modules: all(facts.Loaded, map[string]facts.Module{"vxlan": facts.Missing})}, Want{Network: network("flannel")}, Fail, "vxlan"},
-		{"EL 10's image, and the rest in the bundle", kernelModules, noExtra, Want{Network: native("cilium"), ModulesExtra: []string{"6.12.0-55.9.1.el10_0.x86_64"}}, Pass,
+		{"EL 10's image, and the rest in the bundle", kernelModules, noExtra, Want{Network: nativeCilium(), ModulesExtra: []string{"6.12.0-55.9.1.el10_0.x86_64"}}, Pass,
 			"with kernel-modules-extra of the bundle: br_netfilter, nft_compat, xt_comment, xt_MASQUERADE or ipt_MASQUERADE"},
 		{"the rest for another kernel", kernelModules, noExtra, Want{ModulesExtra: []string{"6.12.0-55.27.1.el10_0.x86_64"}}, Fail, "missing: br_netfilter, nft_compat"},
 		{"a module in no extra package", kernelModules, &facts.Facts{Kernel: noExtra.Kernel, Modules: all(facts.Loaded, map[string]facts.Module{"vxlan": facts.Missing})},
@@ -322,6 +322,6 @@ func network(plugin string) cni.Needs {
 }
 
 // native has the needs of a plugin without tunnels.
-func native(plugin string) cni.Needs {
-	return cni.NeedsOf(cni.Config{Plugin: plugin, Encapsulation: cni.Native})
+func nativeCilium() cni.Needs {
+	return cni.NeedsOf(cni.Config{Plugin: "cilium", Encapsulation: cni.Native})
 }

@@ -18,7 +18,7 @@ func TestParametersAtTheNextBoot(t *testing.T) {
 		Sysctls: []BootSysctl{{facts.ForwardingParameter, 1, false}, {facts.DefaultForwardingParameter, 1, false}, {"fs.inotify.max_user_instances", 8192, true}},
 	}
 	cilium := flannel
-	cilium.Network = native("cilium")
+	cilium.Network = nativeCilium()
 	nftables := flannel
 	nftables.ProxyMode = "nftables"
 	type found map[string]string // "STATUS TEXT" by check

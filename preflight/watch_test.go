@@ -41,7 +41,7 @@ func TestNextBoot(t *testing.T) {
 		{"oracle8-uek-ftype0", nil, nil},
 		{"rocky9-hardened-later", nil, []string{"kernel-modules", "mount-noexec", "user-namespaces", "proxy-env", "service-drop-ins", "nm-cloud-setup", "sysctl-override"}},
 		{"rocky9-strict-later", nil, nil}, // a warning
-		{"rocky9-strict-later", func(w *Want) { w.Network = native("cilium") }, []string{"rp-filter"}},
+		{"rocky9-strict-later", func(w *Want) { w.Network = nativeCilium() }, []string{"rp-filter"}},
 		{"rocky9-modules-listed", nil, nil},
 		{"rocky9-modules-listed", func(w *Want) { w.LoadedAtBoot = []string{"overlay", "nf_conntrack", "vxlan"} }, nil},
 		{"rocky9-modules-listed", func(w *Want) { w.LoadedAtBoot = []string{"overlay", "xt_set"} }, []string{"kernel-modules"}},

@@ -64,7 +64,7 @@ func (c *Client) meaning(ctx context.Context, ref name.Reference, err error) str
 	case errors.As(err, &page):
 		return fmt.Sprintf("%s: a proxy or login page answered, with %s instead of a manifest%s: %s", host, page, throughProxy(c.proxies, host), afterPage)
 	case errors.As(err, &answer):
-		if b := c.blockedRegistry(answer); b != nil {
+		if b := blockedRegistry(answer, c.via); b != nil {
 			return meaningOfPage(ref, b)
 		}
 		return c.meaningOf(ctx, ref, answer.StatusCode, said(answer))
@@ -76,7 +76,7 @@ func (c *Client) meaning(ctx context.Context, ref name.Reference, err error) str
 	case errors.As(err, &syntax):
 		return fmt.Sprintf("the token server of %s did not return a token; a proxy or a login page may have answered (%v): %s", host, err, afterPage)
 	}
-	return c.unreachable(host, err)
+	return unreachable(host, err)
 }
 
 const afterPage = "open that address in a browser on this host, or set another proxy or a mirror in sources.proxy or sources.rewrite of airgap.yaml"
@@ -214,7 +214,7 @@ func (c *Client) tags(ctx context.Context, repo name.Repository) ([]string, erro
 }
 
 // unreachable explains a failed connection; it returns "" if the error needs no explanation.
-func (c *Client) unreachable(host string, err error) string {
+func unreachable(host string, err error) string {
 	var untrusted *tls.CertificateVerificationError
 	var unknown x509.UnknownAuthorityError
 	var record tls.RecordHeaderError

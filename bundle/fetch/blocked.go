@@ -50,13 +50,13 @@ func isLogin(status int) bool {
 }
 
 // blockedRegistry returns the page in the answer of a registry or of its token server; nil if it has none.
-func (c *Client) blockedRegistry(answer *transport.Error) *blocked {
+func blockedRegistry(answer *transport.Error, via func(url string) string) *blocked {
 	text := []byte(bodyOf(answer))
 	if !isBlock(answer.StatusCode) || answer.Request == nil || !isWebPage("", text) {
 		return nil
 	}
 	at := answer.Request.URL
-	return &blocked{answer.StatusCode, newWebPage(text), at.Scheme + "://" + at.Host, proxyOf(c.proxies, at.String())}
+	return &blocked{answer.StatusCode, newWebPage(text), at.Scheme + "://" + at.Host, via(at.String())}
 }
 
 // meaningOfPage explains a page in the place of a registry.

@@ -71,7 +71,7 @@ func (c *Client) explainFile(at string, err error) error {
 	if parseErr != nil || errors.As(err, new(*answerError)) {
 		return err
 	}
-	if text := c.unreachable(u.Host, err); text != "" {
+	if text := unreachable(u.Host, err); text != "" {
 		return &answerError{fmt.Sprintf("GET %s: %s", Presentable(at), text), err}
 	}
 	return err

@@ -67,7 +67,7 @@ func valueOf(name, os string, surveyed []*facts.Facts) (string, error) {
 
 // whyUnknown is the reason why a survey does not have a variable.
 func whyUnknown(f *facts.Facts, name string) string {
-	switch reason := f.WhyVariable(name); {
+	switch reason := facts.WhyVariable(f, name); {
 	case reason != "":
 		return reason
 	case len(f.NotSurveyed(facts.DNFVariablesFact)) > 0:

@@ -82,7 +82,7 @@ func (w *walk) has(e *entry) bool { return w.number[e] > 0 && w.visited[w.number
 
 // finish makes the open choices.
 func (w *walk) finish() {
-	for w.ok && w.problem.ctx.Err() == nil && len(w.open)+len(w.waiting) > 0 {
+	for w.ok && w.ctx.Err() == nil && len(w.open)+len(w.waiting) > 0 {
 		from := &w.open
 		if len(w.open) == 0 {
 			from = &w.waiting
@@ -136,7 +136,7 @@ func (w *walk) candidates(c clause) []int {
 		}
 	}
 	w.steps += int64(len(all))
-	sortStable(w.problem.ctx, all, func(a, b int) int { return better(w.entry(a), w.entry(b), c.relation.Name) })
+	sortStable(w.ctx, all, func(a, b int) int { return better(w.entry(a), w.entry(b), c.relation.Name) })
 	return all
 }
 

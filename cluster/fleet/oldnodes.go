@@ -65,7 +65,7 @@ func (p *Policy) nameNotReady(ctx context.Context) {
 				next += "; "
 			}
 			next += fmt.Sprintf("if the host is dead, airgap remove %s --force removes the node", m.Node.Name)
-			if p.choosable && !(p.masters && m.Node.Has(config.ControlPlane)) {
+			if p.choosable && (!p.masters || !m.Node.Has(config.ControlPlane)) {
 				next += "; if it comes back later, leave it out with --except " + m.Node.Name
 			}
 			m.Err = advice.Replace(fmt.Errorf("%w; its node is not Ready", m.Err), "%s", next)

@@ -30,7 +30,7 @@ func finishing(ctx context.Context, p ui.Progress) (done func()) {
 // stopped returns the error of a run that the first Ctrl-C has ended, with the hosts that were not started and the
 // failures of others; nil if the user did not ask for the end.
 func (p *Policy) stopped(ctx context.Context, what string) error {
-	if ctx.Err() != nil || !stop.IsAsked(ctx) {
+	if over := ctx.Err() != nil; over || !stop.IsAsked(ctx) {
 		return nil
 	}
 	left, failed := partition(p.failed())

@@ -118,11 +118,11 @@ func proof(ways []way, failed []lostWay) string {
 			answers++
 		}
 	}
-	text := fmt.Sprintf("%d programs of the cluster answer", answers)
+	text := []string{fmt.Sprintf("%d programs of the cluster answer", answers)}
 	for _, port := range slices.Sorted(maps.Keys(unproven)) {
-		text += fmt.Sprintf("; not proven: UDP port %s to %d nodes, because a tunnel does not answer; the data plane of airgap verify proves it after the join", port, unproven[port])
+		text = append(text, fmt.Sprintf("not proven: UDP port %s to %d nodes, because a tunnel does not answer; the data plane of airgap verify proves it after the join", port, unproven[port]))
 	}
-	return text
+	return strings.Join(text, "; ")
 }
 
 // failed returns the connections that fail.

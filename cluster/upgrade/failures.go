@@ -58,12 +58,12 @@ func withoutFailed(r *rollout) error {
 }
 
 // withEarlier adds the permitted failures to the error that stopped the run. It is a failure, and no run that went on.
-func (r *rollout) withEarlier(err error) error {
+func (p *pace) withEarlier(err error) error {
 	_, named := errors.AsType[*fleet.IncompleteError](err)
-	if len(r.pace.failed) == 0 || named {
+	if len(p.failed) == 0 || named {
 		return err
 	}
-	all := &fleet.IncompleteError{Others: r.pace.known, Left: r.pace.failed}
+	all := &fleet.IncompleteError{Others: p.known, Left: p.failed}
 	return advice.Add(fmt.Errorf("%w\nbefore that, %v", err, all), "%s", advice.Of(err)) //nolint:errorlint // its exit code is for a run that went on
 }
 

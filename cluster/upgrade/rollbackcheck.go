@@ -60,19 +60,19 @@ func (r *rollback) lateHosts(ctx context.Context) (late []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	late = answersAsEtcd(c.ControlPlanes(), r.inBundle, func(address string) bool { return answers(ctx, address) })
+	late = answersAsEtcd(c.ControlPlanes(), func(m etcd.Member) bool { return inBundle(r.site.Nodes, m) }, func(address string) bool { return answers(ctx, address) })
 	return late, ctx.Err()
 }
 
 // inBundle reports whether the earlier bundle lists the host of a member.
-func (r *rollback) inBundle(m etcd.Member) bool {
-	return slices.ContainsFunc(r.site.Nodes, func(n config.Node) bool { return n.Has(config.ControlPlane) && m.Of(n.Name, n.Address) })
+func inBundle(nodes []config.Node, m etcd.Member) bool {
+	return slices.ContainsFunc(nodes, func(n config.Node) bool { return n.Has(config.ControlPlane) && m.Of(n.Name, n.Address) })
 }
 
 // unknownMembers returns the members on hosts that the earlier bundle does not list.
 func (r *rollback) unknownMembers(members []etcd.Member) (late []string) {
 	for _, m := range members {
-		if !r.inBundle(m) {
+		if !inBundle(r.site.Nodes, m) {
 			late = append(late, m.Called())
 		}
 	}

@@ -96,7 +96,7 @@ func (r *rollout) await(ctx context.Context, nodes []config.Node, done func(*cor
 			if ctx.Err() != nil {
 				return errors.Join(last, ctx.Err())
 			}
-			return r.waitError(atMost, cmp.Or(last, waiting.Err()))
+			return waitError(r.isRollback(), atMost, cmp.Or(last, waiting.Err()))
 		case <-time.After(2 * time.Second):
 		}
 	}
@@ -104,12 +104,12 @@ func (r *rollout) await(ctx context.Context, nodes []config.Node, done func(*cor
 
 // waitError returns the error for a host that airgap has upgraded or rolled back, if the cluster does not
 // show that in time.
-func (r *rollout) waitError(after time.Duration, last error) error {
+func waitError(rollback bool, after time.Duration, last error) error {
 	f := &host.Failure{
 		What: fmt.Sprintf("wait %s for the upgraded host to become ready", after), Err: last,
 		Next: "on that host, find the cause with airgap status and journalctl -u kubelet; fix it and run the same command again: it continues with that host, before any other host is changed",
 	}
-	if r.isRollback() {
+	if rollback {
 		f.What = fmt.Sprintf("wait %s for the host to have its earlier state", after)
 	} else {
 		f.Next += "; " + rollbackHint

@@ -40,7 +40,7 @@ func (s *stopped) Unwrap() error { return s.cause }
 // stopped returns the error that ends the run here.
 func (r *rollout) stopped(why string, cause error) error {
 	p := &r.pace
-	return &stopped{Left{why, append(p.left(), p.later...), len(p.todo) + len(p.later), r.skew()}, cause}
+	return &stopped{Left{why, append(p.left(), p.later...), len(p.todo) + len(p.later), skew(r.isRollback())}, cause}
 }
 
 // owe records workers that the run leaves out.
@@ -73,7 +73,7 @@ func (r *rollout) ended(err error) (*Left, error) {
 	p := &r.pace
 	s, is := errors.AsType[*stopped](err)
 	if err != nil && !is {
-		return nil, r.withEarlier(err)
+		return nil, r.pace.withEarlier(err)
 	}
 	if !is {
 		p.controlsAreDone(r.site.Config.ControlPlanes())
@@ -99,7 +99,7 @@ func (r *rollout) ended(err error) (*Left, error) {
 		return nil, advice.Add(fmt.Errorf("%w\nthe run %s", failed, (&stopped{Left: *left}).Error()), "%s", advice.Of(failed))
 	}
 	if s.cause != nil {
-		return nil, advice.Add(s, "%s. %s", left.next(), r.skew())
+		return nil, advice.Add(s, "%s. %s", left.next(), skew(r.isRollback()))
 	}
 	return left, nil
 }
@@ -114,8 +114,8 @@ func (p *pace) controlsAreDone(nodes []config.Node) {
 }
 
 // skew says how long the cluster may stay as it is.
-func (r *rollout) skew() string {
-	if r.isRollback() {
+func skew(rollback bool) string {
+	if rollback {
 		return "Kubernetes does not support kubelets that are newer than the API server, so continue soon"
 	}
 	return "Kubernetes supports kubelets that are up to three minor versions older than the API server, so the cluster may stay like this for days; " +

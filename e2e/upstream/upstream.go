@@ -140,7 +140,7 @@ func (b *builder) programs(ctx context.Context, recipes []recipe.Recipe) error {
 	g.SetLimit(2)
 	for _, r := range stale {
 		g.Go(func() error {
-			_, err := b.log.Do("programs "+r.Name, b.keys[r.Name], func() error { return b.compile(ctx, r) })
+			_, err := b.log.Do("programs "+r.Name, b.keys[r.Name], func() error { return compile(ctx, b, r) })
 			left.without(r)
 			return err
 		})
@@ -148,7 +148,7 @@ func (b *builder) programs(ctx context.Context, recipes []recipe.Recipe) error {
 	return g.Wait()
 }
 
-func (b *builder) compile(ctx context.Context, r recipe.Recipe) error {
+func compile(ctx context.Context, b *builder, r recipe.Recipe) error {
 	began := time.Now()
 	if err := r.Download(ctx, b.root); err != nil {
 		return err

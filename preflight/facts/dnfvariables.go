@@ -48,7 +48,7 @@ func UnknownVariable(name, reason string) Unknown {
 }
 
 // WhyVariable is the reason why a variable is unknown; "" if the file has all variables of the server.
-func (f *Facts) WhyVariable(name string) string {
+func WhyVariable(f *Facts, name string) string {
 	for _, reason := range f.Why(DNFVariablesFact) {
 		of, why, one := strings.Cut(reason, ": ")
 		switch {

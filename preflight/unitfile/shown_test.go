@@ -1,6 +1,7 @@
 package unitfile
 
 import (
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -29,10 +30,7 @@ func TestShownRestrictions(t *testing.T) {
 		{"ProtectProc", "invisible", []string{"ProtectProc=invisible"}},
 		{"User", "kube", []string{"User=kube"}},
 	} {
-		shown := map[string]string{}
-		for key, value := range usual {
-			shown[key] = value
-		}
+		shown := maps.Clone(usual)
 		shown[test.key] = test.value
 		var got []string
 		for _, r := range ShownRestrictions(shown, usual) {

@@ -87,16 +87,16 @@ func reversePathDrops() int {
 	if err != nil {
 		return 0
 	}
-	return counter(string(b), "TcpExt:", "IPReversePathFilter")
+	return tcpExt(string(b), "IPReversePathFilter")
 }
 
-// counter reads a value of a file like /proc/net/netstat: a line with names, and one with their values.
-func counter(text, prefix, name string) int {
+// tcpExt reads a value from the text of /proc/net/netstat: a line with names, and one with their values.
+func tcpExt(text, name string) int {
 	var names []string
 	for line := range strings.Lines(text) {
 		words := strings.Fields(line)
 		switch {
-		case len(words) == 0 || words[0] != prefix:
+		case len(words) == 0 || words[0] != "TcpExt:":
 		case names == nil:
 			names = words
 		default:

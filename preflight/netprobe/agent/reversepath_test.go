@@ -54,9 +54,9 @@ ip netns exec %[1]s sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.eth0.
 // TestCounter reads the counter of the kernel.
 func TestCounter(t *testing.T) {
 	const text = "TcpExt: SyncookiesSent IPReversePathFilter TW\nTcpExt: 0 17 3\nIpExt: InNoRoutes IPReversePathFilter\nIpExt: 1 2\n"
-	assert.Equal(t, 17, counter(text, "TcpExt:", "IPReversePathFilter"))
-	assert.Equal(t, 0, counter(text, "TcpExt:", "Other"))
-	assert.Equal(t, 0, counter("TcpExt: A B IPReversePathFilter\nTcpExt: 1\n", "TcpExt:", "IPReversePathFilter"))
+	assert.Equal(t, 17, tcpExt(text, "IPReversePathFilter"))
+	assert.Equal(t, 0, tcpExt(text, "Other"))
+	assert.Equal(t, 0, tcpExt("TcpExt: A B IPReversePathFilter\nTcpExt: 1\n", "IPReversePathFilter"))
 	assert.Equal(t, "second", device("10.99.0.1 from 10.99.0.2 dev second uid 0\n    cache"))
 	assert.Empty(t, device("unreachable 10.99.0.1 dev"))
 }

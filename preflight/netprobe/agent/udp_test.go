@@ -69,7 +69,7 @@ func TestPacketsOfPage(t *testing.T) {
 		largest = max(largest, len(sizes(mtu)))
 	}
 	trains := ports*pacedRounds*netprobe.FlowCount + // each port can fail, up to the last one
-		confirmRounds*netprobe.FlowCount + burstPackets + 2*burstPackets
+		(maxTrains-1)*confirmRounds*netprobe.FlowCount + burstPackets + 2*burstPackets
 	most := trains + largest*tries*rounds*ports + tries*rounds*len(others) +
 		2*tries*rounds*len(vxlan) // pings and datagrams inside a VXLAN
 	for _, page := range []struct{ path, text string }{
