@@ -116,7 +116,8 @@ func TestCompatibility(t *testing.T) {
 			nil,
 			[]string{"airgap.yaml: runc 1.3.0 with containerd 2.3.7, want runc 1.4.3 or later (containerd: RELEASES.md"},
 		},
-		"a survey with unknown facts": {configtest.On(t, "el9", k8s), []*facts.Facts{unknown}, nil, []string{"db4: cgroup-version: unknown: no access (kubernetes#134744, KEP-5573)"}},
+		"a survey with unknown facts": {configtest.On(t, "el9", k8s), []*facts.Facts{unknown}, nil,
+			[]string{"db4: kernel-version: unknown: no access (", "db4: cgroup-version: unknown: no access (kubernetes#134744, KEP-5573)"}},
 		"the same on several hosts": {configtest.On(t, "el8", "kubernetes: {version: 1.36.3, overrides: {kubelet: {failCgroupV1: false}}}\n"),
 			[]*facts.Facts{rhel8v1, surveyOf("db6", "rhel", "8.10", "4.18.0-553.el8_10.x86_64", "v1"), rhel8v2}, nil,
 			[]string{"db3, db6: cgroup-version: v1, want v2 (kubernetes#134744, KEP-5573); run grubby --update-kernel=ALL " +
