@@ -11,7 +11,7 @@ import (
 )
 
 // ending are the rules without counters that stop the lost packets, by the text of the rules: nft's, and
-// those of iptables-legacy. It leaves out rules of which this is not sure. It also leaves out firewalld's
+// those of iptables-legacy. It leaves out rules that may stop them or not. It also leaves out firewalld's
 // rules, because install adds the interfaces of pods to a zone, and policies, because network plugins add
 // rules before them.
 func ending(ctx context.Context, h host.Host, lost []*attempt) []string {

@@ -12,7 +12,7 @@ import (
 	"airgap.dev/airgap/preflight/replay"
 )
 
-// TestEndingOfLegacy: the legacy backend has rules of its own, which nft does not show. They are only read if
+// TestEndingOfLegacy: the legacy backend has separate rules, which nft does not show. They are only read if
 // its module is loaded.
 func TestEndingOfLegacy(t *testing.T) {
 	lost := []*attempt{{err: errors.New("no answer"), packet: packetfilter.Packet{
