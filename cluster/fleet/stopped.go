@@ -30,7 +30,7 @@ func finishing(ctx context.Context, p ui.Progress) (done func()) {
 // stopped returns the error of a run that the first Ctrl-C has ended, with the hosts that were not started and the
 // failures of others; nil if the user did not ask for the end.
 func (p *Policy) stopped(ctx context.Context, what string) error {
-	if over := ctx.Err() != nil; over || !stop.IsAsked(ctx) {
+	if !stop.IsAsked(ctx) || stopsAtOnce(ctx) {
 		return nil
 	}
 	left, failed := partition(p.failed())
@@ -63,3 +63,6 @@ func partition(members []*Member) (left, failed []*Member) {
 	left = slices.DeleteFunc(slices.Clone(members), func(m *Member) bool { return !isLeft(m) })
 	return left, failed
 }
+
+// stopsAtOnce reports whether the run ends now, for example after a second Ctrl-C.
+func stopsAtOnce(ctx context.Context) bool { return ctx.Err() != nil }

@@ -17,7 +17,7 @@ const plainService = "airgap-without-settings.service"
 // runners are the services that start containers.
 func runners() []string { return []string{"kubelet.service", "containerd.service", "crio.service"} }
 
-// units returns the states of the services, and what takes rights from those that start containers.
+// units returns the states of the services, and the settings that take rights from those that start containers.
 func (s Settings) units(ctx context.Context, h host.Host) ([]nodereport.Unit, error) {
 	units, err := nodereport.Units(ctx, h, s.Units)
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestOrigin: the other host reads what this one sends, and takes no text that could pass for another line or sentence.
+// TestOrigin: the other host reads the text of this one, and takes no text that could pass for another line or sentence.
 func TestOrigin(t *testing.T) {
 	for _, sent := range []Origin{{"kim", "node1", "A7"}, {`BANK\kim`, "cp-1.bank.example", RunID()}, {"uid 4711", "n", "x"}, OriginHere()} {
 		name, value, _ := strings.Cut(sent.Variable(), "=")

@@ -8,7 +8,7 @@ import (
 	"airgap.dev/airgap/internal/host"
 )
 
-// TestBytesBelow: files at every depth count, links and what is not there do not.
+// TestBytesBelow: files at every depth count, links and missing files do not.
 func TestBytesBelow(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "deep/er"), 0o755); err != nil {
