@@ -60,10 +60,7 @@ func Worker(ctx context.Context, e *scenario.Env) error {
 					wrongClock(ctx, e, worker, "-2 days", command, "2 d 0 h behind 10.88.0.11:5000|1 d 23 h behind 10.88.0.11:5000"),
 					wrongClock(ctx, e, worker, "-6 minutes", check, "clock-sane", "before airgap's last run on this host|when the bundle was created", "set the clock"))
 			}},
-			{Title: "join", Run: func() error {
-				_, err := e.Must(ctx, worker, []string{"joined"}, command...)
-				return errors.Join(err, swapIs(ctx, e, worker, ""))
-			}},
+			{Title: "join", Run: func() error { return joinedWithoutSwap(ctx, e, worker, command) }},
 			{Title: "a power cut", Run: func() error {
 				if err := errors.Join(worker.Kill(ctx), worker.Start(ctx), swapIs(ctx, e, worker, "")); err != nil {
 					return err
@@ -92,6 +89,11 @@ func Worker(ctx context.Context, e *scenario.Env) error {
 			}},
 		})
 	})
+}
+
+func joinedWithoutSwap(ctx context.Context, e *scenario.Env, m lab.Machine, command []string) error {
+	_, err := e.Must(ctx, m, []string{"joined"}, command...)
+	return errors.Join(err, swapIs(ctx, e, m, ""))
 }
 
 // clockNamed checks that verify names a node with a clock that moves.
