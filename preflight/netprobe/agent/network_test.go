@@ -13,9 +13,11 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,7 +33,7 @@ func TestMain(m *testing.M) {
 	case "":
 		flag.Parse()
 		_ = flag.Set("test.parallel", "6") // the tests mostly wait
-		os.Exit(m.Run())
+		os.Exit(runTests(m))
 	case "stdin":
 		err = Serve(context.Background(), os.Stdin, os.Stdout)
 	default:
@@ -41,6 +43,32 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
+}
+
+// programVariable has the program of the agents, if it is not the program of the tests.
+const programVariable = "NETPROBE_PROGRAM"
+
+// runTests runs the tests with agents that are built as airgap is: without cgo. With cgo, Go cannot change the privileges
+// of all threads.
+func runTests(m *testing.M) int {
+	if _, _, err := syscall.AllThreadsSyscall(syscall.SYS_GETPID, 0, 0, 0); err != syscall.ENOTSUP {
+		return m.Run()
+	}
+	dir, err := os.MkdirTemp("", "netprobe-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program := filepath.Join(dir, "agent.test")
+	build := exec.Command("go", "test", "-c", "-o", program, ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build the agents: %v: %s\n", err, out)
+		return 1
+	}
+	os.Setenv(programVariable, program)
+	return m.Run()
 }
 
 func joinByCode(address string) error {
@@ -196,7 +224,7 @@ func (n *network) start(ctx context.Context, self int) *process {
 }
 
 func (n *network) agent(ctx context.Context, self int, how string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, "ip", "netns", "exec", n.space(self), os.Args[0])
+	cmd := exec.CommandContext(ctx, "ip", "netns", "exec", n.space(self), cmp.Or(os.Getenv(programVariable), os.Args[0]))
 	cmd.Env = append(os.Environ(), "NETPROBE_AGENT="+how, "GOMAXPROCS=2")
 	return cmd
 }
