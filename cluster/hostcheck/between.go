@@ -104,7 +104,7 @@ func Measured(ctx context.Context, plan netprobe.Plan, links map[int]netprobe.Li
 	return netprobe.Judge(reports)
 }
 
-// LocalAgent returns the link to the agent of this host. It is a process of its own, because an agent gives up
+// LocalAgent returns the link to the agent of this host. It is a separate process, because an agent gives up
 // the privileges of root, and this process needs them: it saves the result, and installs.
 func LocalAgent(ctx context.Context) netprobe.Link {
 	return netprobe.Piped(func(in io.Reader, out io.Writer) error {

@@ -1,8 +1,6 @@
 package hostcheck
 
 import (
-	"time"
-
 	"airgap.dev/airgap/preflight"
 	"airgap.dev/airgap/preflight/netprobe"
 )
@@ -50,8 +48,7 @@ func numbersOf(p netprobe.Path) preflight.Path {
 		n.StreamRate = max(n.StreamRate, s.Rate())
 	}
 	if l := p.Latency; l != nil {
-		ms := func(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
-		n.Trip = &preflight.Trip{Median: ms(l.Typical()), P99: ms(l.P99), Jitter: ms(l.Jitter)}
+		n.Trip = &preflight.Trip{Median: milliseconds(l.Typical()), P99: milliseconds(l.P99), Jitter: milliseconds(l.Jitter)}
 	}
 	return n
 }

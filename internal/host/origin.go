@@ -33,7 +33,9 @@ func (o Origin) String() string {
 func (o Origin) Variable() string { return OriginVariable + "=" + o.Run + ":" + o.Host + ":" + o.User }
 
 // RunID is a random number of this process.
-var RunID = sync.OnceValue(rand.Text) //nolint:gochecknoglobals // its first call decides it for the process
+func RunID() string { return runID() }
+
+var runID = sync.OnceValue(rand.Text) //nolint:gochecknoglobals // its first call decides it for the process
 
 // OriginHere is the Origin of the commands that this process starts on other hosts.
 func OriginHere() Origin {
