@@ -3,7 +3,9 @@ package bundle
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"slices"
 	"sort"
@@ -99,7 +101,7 @@ func IndexFiles() []string {
 type Sum struct{ Name, SHA256 string }
 
 // SumsIn lists the files of the bundle in dir, sorted by name, also SHA256SUMS and its
-// signature. Nothing is verified.
+// signatures. Nothing is verified.
 func SumsIn(dir string) ([]Sum, error) {
 	text, err := readIn(dir, SumsName, maxSums)
 	if err != nil {
@@ -114,6 +116,13 @@ func SumsIn(dir string) ([]Sum, error) {
 		return nil, err
 	}
 	all[SumsName], all[SignatureName] = sha256Hex(text), sha256Hex(signature)
+	further, err := readIn(dir, CosignaturesName, maxCosignatures)
+	switch {
+	case err == nil:
+		all[CosignaturesName] = sha256Hex(further)
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
 	var list []Sum
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		list = append(list, Sum{name, all[name]})

@@ -2,6 +2,7 @@ package pieces
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -52,6 +53,13 @@ func TestPackRefuses(t *testing.T) {
 		{"a changed file", func(t *testing.T, o *PackOptions) {
 			require.NoError(t, os.WriteFile(filepath.Join(o.Dir, bundle.ProgramName), []byte("x"), 0o755))
 		}, "airgap does not have the SHA-256 in SHA256SUMS"},
+		{"a link in place of the second signature", func(t *testing.T, o *PackOptions) {
+			path := filepath.Join(o.Dir, bundle.CosignaturesName)
+			require.NoError(t, errors.Join(os.Remove(path), os.Symlink("/etc/hostname", path)))
+		}, "SHA256SUMS.cosigned"},
+		{"a huge second signature", func(t *testing.T, o *PackOptions) {
+			require.NoError(t, os.Truncate(filepath.Join(o.Dir, bundle.CosignaturesName), 1<<30))
+		}, "SHA256SUMS.cosigned: larger than"},
 		{"another set", func(_ *testing.T, o *PackOptions) { o.Only = "00000000:1" }, "--only is for set 00000000"},
 		{"a piece behind the end", func(_ *testing.T, o *PackOptions) { o.Only = "7" }, "there is no piece 7"},
 		{"much parity", func(_ *testing.T, o *PackOptions) { o.Parity = 65 }, "--parity"},

@@ -25,7 +25,7 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// stick makes a directory like that of a bundle, with parts of these sizes.
+// stick makes a directory like that of a bundle that two persons signed, with parts of these sizes.
 func stick(t testing.TB, sizes ...int) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "bank")
@@ -45,7 +45,9 @@ func stick(t testing.TB, sizes ...int) string {
 		write(fmt.Sprintf("bundle.tar.%03d", i), data)
 	}
 	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.SumsName), []byte(sums.String()), 0o644))
-	require.NoError(t, os.WriteFile(filepath.Join(dir, bundle.SignatureName), []byte("signature"), 0o644))
+	for _, name := range []string{bundle.SignatureName, bundle.CosignaturesName} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("signature"), 0o644))
+	}
 	return dir
 }
 

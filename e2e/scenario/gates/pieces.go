@@ -83,6 +83,7 @@ func pieceTrials() []trial {
 		{"a piece is lost", pieces(lose), 1, []string{"missing"}},
 		{"a piece is changed", pieces(alter), 1, []string{"missing"}},
 		{"a lost piece is sent again", sentAgain, 0, []string{"every byte verified"}},
+		{"pieces of a bundle that two persons signed", packedWithTwoSignatures, 0, []string{"every byte verified"}},
 		{"a lost piece, with parity", pieces(lose, "--parity", "2"), 0, []string{"every byte verified"}},
 	}
 }
