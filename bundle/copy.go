@@ -231,8 +231,8 @@ func (c *copier) copyOthers(say func(string, ...any)) error {
 }
 
 func (c *copier) finish() error {
-	if _, is := c.from.signed[CosignaturesName]; is {
-		if err := c.copyFile(CosignaturesName); err != nil {
+	if text := MergeCosignatures(c.to, c.from.signed[SumsName], PublicKeysOf(c.from.signed), c.from.signed[CosignaturesName]); len(text) > 0 {
+		if err := host.WriteFile(filepath.Join(c.to, CosignaturesName), text, 0o644); err != nil {
 			return err
 		}
 	}

@@ -63,6 +63,48 @@ func readCosignatures(source fs.FS) ([]byte, error) {
 	return text, err
 }
 
+// cosignaturesIn reads CosignaturesName in dir, the directory of a bundle; nil if there is none.
+func cosignaturesIn(dir string) ([]byte, error) {
+	source, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer source.root.Close()
+	return readCosignatures(source)
+}
+
+// MergeCosignatures returns the content of CosignaturesName with the signatures on sums in dir and
+// in all texts. A file in dir that cannot be read has none. See mergeCosignatures.
+func MergeCosignatures(dir string, sums []byte, first []*ecdsa.PublicKey, texts ...[]byte) []byte {
+	there, _ := cosignaturesIn(dir)
+	return mergeCosignatures(sums, first, append([][]byte{there}, texts...)...)
+}
+
+// mergeCosignatures returns the content of CosignaturesName with the signatures in all texts,
+// one of each key; empty without any. It leaves out what is no signature on sums. If there are
+// too many for the file, those of the first keys stay: so a medium cannot displace trusted keys.
+func mergeCosignatures(sums []byte, first []*ecdsa.PublicKey, texts ...[]byte) (merged []byte) {
+	digest := sha256.Sum256(sums)
+	var all []cosignature
+	for _, text := range texts { // one by one: a cut text must not swallow the start of the next one
+		all = append(all, parseCosignatures(text)...)
+	}
+	all = slices.DeleteFunc(all, func(c cosignature) bool { return !ecdsa.VerifyASN1(c.key, digest[:], c.signature) })
+	isFirst := func(c cosignature) bool {
+		return slices.ContainsFunc(first, func(k *ecdsa.PublicKey) bool { return k.Equal(c.key) })
+	}
+	for _, wanted := range []bool{true, false} {
+		for i, c := range all {
+			again := slices.ContainsFunc(all[:i], func(o cosignature) bool { return o.key.Equal(c.key) })
+			one, err := c.encode()
+			if !again && err == nil && isFirst(c) == wanted && len(merged)+len(one) <= maxCosignatures {
+				merged = append(merged, one...)
+			}
+		}
+	}
+	return merged
+}
+
 // SignersOf returns the trusted keys that signed SHA256SUMS, each once. files are the
 // files of a signed index, by name.
 func SignersOf(files map[string][]byte, trusted ...*ecdsa.PublicKey) []*ecdsa.PublicKey {
@@ -100,17 +142,11 @@ func (b *Bundle) Cosign(key crypto.Signer) (added bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("sign bundle %s: %w", b.dir, err)
 	}
-	var text []byte
-	for _, c := range append(parseCosignatures(b.signed[CosignaturesName]), cosignature{public, signature}) {
-		one, err := c.encode()
-		if err != nil {
-			return false, err
-		}
-		text = append(text, one...)
+	own, err := cosignature{public, signature}.encode()
+	if err != nil {
+		return false, err
 	}
-	if len(text) > maxCosignatures {
-		return false, fmt.Errorf("sign bundle %s: it has too many signatures", b.dir)
-	}
+	text := mergeCosignatures(b.signed[SumsName], []*ecdsa.PublicKey{public}, b.signed[CosignaturesName], own)
 	if err := writeStick(filepath.Join(b.dir, CosignaturesName), 0o644, bytes.NewReader(text)); err != nil {
 		return false, err
 	}

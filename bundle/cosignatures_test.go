@@ -54,6 +54,27 @@ func TestCosign(t *testing.T) {
 	assert.Len(t, bundle.SignersOf(signed.Files, all...), 3)
 }
 
+// TestCopyKeepsSignatures: a copy keeps the signatures that it has and the next copied medium lacks.
+func TestCopyKeepsSignatures(t *testing.T) {
+	f, to := bundletest.New(t), filepath.Join(t.TempDir(), "copy")
+	keys := []*ecdsa.PublicKey{&f.Key.PublicKey}
+	for range 2 {
+		person := newKey(t, elliptic.P256())
+		keys = append(keys, &person.PublicKey)
+		_, err := f.Open(t).Cosign(person)
+		require.NoError(t, err)
+		_, err = f.Open(t).Copy(background, to, ui.Discard())
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(filepath.Join(f.Dir, bundle.CosignaturesName)))
+	}
+	_, err := f.Open(t).Copy(background, to, ui.Discard())
+	require.NoError(t, err)
+	kept, err := bundle.Open(to, &f.Key.PublicKey)
+	require.NoError(t, err)
+	defer kept.Close()
+	assert.Len(t, kept.Signers(keys...), 3)
+}
+
 // TestAlteredCosignatures: signatures in a file that a gate has changed count as missing. Signatures of
 // another bundle do not count.
 func TestAlteredCosignatures(t *testing.T) {

@@ -20,6 +20,7 @@ func TestOnlyVerifiedBytesLeave(t *testing.T) {
 		"Content.Open", "Content.Reader", "Content.ReadAt", "Reader.Read", // verified
 		"Bundle.Attested",                         // of Own, which is a Reader
 		"Attest",                                  // verifies
+		"MergeCosignatures",                       // only signatures that their keys made on SHA256SUMS
 		"Signed.Files",                            // the index and the files for its verification
 		"MarshalPublicKey", "Plan.NetworkObjects", // created by this package
 		"Values.Text", "Request.Config", "Part.Chunks", // from the site, and hashes

@@ -73,15 +73,21 @@ func PublicKeyIn(dir string) (*ecdsa.PublicKey, error) {
 	return nil, fmt.Errorf("load public key in %s: %w", dir, err)
 }
 
-// PublicKeysIn reads all public keys in dir, the directory of a bundle: of its builder and
-// of the persons who signed it too. Like PublicKeyIn, they are only claims.
+// PublicKeysIn are PublicKeysOf the files in dir, the directory of a bundle.
 func PublicKeysIn(dir string) []*ecdsa.PublicKey {
+	public, _ := readIn(dir, PublicKeyName, maxKey) // without the files there are no keys
+	text, _ := cosignaturesIn(dir)
+	return PublicKeysOf(map[string][]byte{PublicKeyName: public, CosignaturesName: text})
+}
+
+// PublicKeysOf are all public keys in the files of a signed index, by name: of the builder
+// and of the persons who signed it too. Like PublicKeyIn, they are only claims.
+func PublicKeysOf(files map[string][]byte) []*ecdsa.PublicKey {
 	var all []*ecdsa.PublicKey
-	if key, err := PublicKeyIn(dir); err == nil {
+	if key, err := parsePublicKey(files[PublicKeyName]); err == nil {
 		all = append(all, key)
 	}
-	text, _ := readIn(dir, CosignaturesName, maxCosignatures) // without the file there are no more
-	for _, c := range parseCosignatures(text) {
+	for _, c := range parseCosignatures(files[CosignaturesName]) {
 		all = append(all, c.key)
 	}
 	return all

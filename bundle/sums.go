@@ -3,9 +3,7 @@ package bundle
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"sort"
@@ -116,12 +114,12 @@ func SumsIn(dir string) ([]Sum, error) {
 		return nil, err
 	}
 	all[SumsName], all[SignatureName] = sha256Hex(text), sha256Hex(signature)
-	further, err := readIn(dir, CosignaturesName, maxCosignatures)
-	switch {
-	case err == nil:
-		all[CosignaturesName] = sha256Hex(further)
-	case !errors.Is(err, fs.ErrNotExist):
+	further, err := cosignaturesIn(dir)
+	if err != nil {
 		return nil, err
+	}
+	if further != nil {
+		all[CosignaturesName] = sha256Hex(further)
 	}
 	var list []Sum
 	for _, name := range slices.Sorted(maps.Keys(all)) {
