@@ -106,7 +106,7 @@ func (p *Plan) SignPackages(key *rpm.Key) error {
 	if err != nil {
 		return fmt.Errorf("sign package repository: %w", err)
 	}
-	repodata, err := p.rpms.closure.Repodata(key)
+	repodata, err := p.rpms.closure.Repodata(key, p.Created)
 	if err != nil {
 		return fmt.Errorf("sign package repository: %w", err)
 	}

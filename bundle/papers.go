@@ -11,7 +11,7 @@ func (p *Plan) Newest() time.Time {
 	if p.rpms == nil {
 		return time.Unix(0, 0).UTC()
 	}
-	return p.rpms.closure.Newest()
+	return p.rpms.closure.Newest(p.Created)
 }
 
 // Left returns the files that a delta omits, by path.

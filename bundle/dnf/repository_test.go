@@ -38,7 +38,7 @@ func vendor(t *testing.T, specs ...rpm.Spec) (rpmtest.Directory, rpm.Repository)
 func writeRepository(t *testing.T, c *rpm.Closure, from rpmtest.Directory) string {
 	t.Helper()
 	dir := t.TempDir()
-	files, err := c.Repodata(bundleKey())
+	files, err := c.Repodata(bundleKey(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,14 +46,14 @@ type Searched struct {
 func (s Searched) Keys() []string { return s.keys.Fingerprints() }
 
 // Newest returns the build time of the newest package. Unlike the clock it is the
-// same for each build of a bundle. If the clock of a repository is ahead it is the
-// time of now: rpm refuses signatures from the future, also airgap's.
-func (c *Closure) Newest() time.Time {
+// same for each build of a bundle. If the clock of a repository is ahead it is limit,
+// the time of the bundle: rpm refuses signatures from the future, also airgap's.
+func (c *Closure) Newest(limit time.Time) time.Time {
 	var newest int64
 	for _, p := range c.Packages {
 		newest = max(newest, p.built)
 	}
-	return time.Unix(min(newest, time.Now().Unix()), 0).UTC()
+	return time.Unix(min(newest, limit.Unix()), 0).UTC()
 }
 
 // Package is one RPM of the bundle.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/internal/nevra"
 )
@@ -169,7 +170,7 @@ func TestOddFileLists(t *testing.T) {
 			}) {
 				t.Errorf("notices are %q", notices)
 			}
-			files, err := closure.Repodata(anotherKey())
+			files, err := closure.Repodata(anotherKey(), time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -20,14 +20,14 @@ const (
 
 // Repodata returns the files of the dnf repository except the packages: the
 // metadata, repomd.xml with its signature, and under keys/ the public keys of
-// metadata and packages. The same closure and key give the same bytes. It omits
+// metadata and packages. The same closure, key and limit (see Newest) give the same bytes. It omits
 // changelogs: dnf does not need them, and some are larger than all other metadata.
-func (c *Closure) Repodata(key *Key) (map[string][]byte, error) {
+func (c *Closure) Repodata(key *Key, limit time.Time) (map[string][]byte, error) {
 	files, err := c.keys(key)
 	if err != nil {
 		return nil, err
 	}
-	at := c.Newest()
+	at := c.Newest(limit)
 	md := xmlRepomd{Space: "http://linux.duke.edu/metadata/repo", Revision: at.Unix()}
 	for _, kind := range []struct {
 		name, root, space string

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"airgap.dev/airgap/bundle/rpm/markup"
 )
@@ -30,11 +31,11 @@ func aClosure(t *testing.T) *Closure {
 }
 
 func TestRepodata(t *testing.T) {
-	files, err := aClosure(t).Repodata(anotherKey())
+	files, err := aClosure(t).Repodata(anotherKey(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := aClosure(t).Repodata(anotherKey())
+	again, err := aClosure(t).Repodata(anotherKey(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

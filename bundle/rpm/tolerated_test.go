@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/text/encoding/charmap"
@@ -86,7 +87,7 @@ func TestTolerated(t *testing.T) {
 			if notices := c.Repositories[0].Notices; len(notices) > 0 {
 				t.Errorf("notices are %q", notices)
 			}
-			files, err := c.Repodata(anotherKey())
+			files, err := c.Repodata(anotherKey(), time.Now())
 			if err != nil {
 				t.Fatal(err)
 			}
