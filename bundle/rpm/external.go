@@ -2,12 +2,14 @@ package rpm
 
 import (
 	"bytes"
+	"cmp"
 	"crypto"
 	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -37,16 +39,39 @@ func External(public []byte, signerOf func(*rsa.PublicKey) (crypto.Signer, error
 	if err != nil {
 		return nil, err
 	}
+	far := &remote{Signer: signer}
 	if entity != nil {
-		entity.PrivateKey = &packet.PrivateKey{PublicKey: *entity.PrimaryKey, PrivateKey: signer}
-		return &Key{entity}, nil
+		entity.PrivateKey = &packet.PrivateKey{PublicKey: *entity.PrimaryKey, PrivateKey: far}
+		return &Key{entity, far}, nil
 	}
-	private := &packet.PrivateKey{PublicKey: *packet.NewRSAPublicKey(externalSince(), key), PrivateKey: signer}
+	private := &packet.PrivateKey{PublicKey: *packet.NewRSAPublicKey(externalSince(), key), PrivateKey: far}
 	entity = &openpgp.Entity{PrimaryKey: &private.PublicKey, PrivateKey: private, Identities: map[string]*openpgp.Identity{}}
-	if err := entity.AddUserId(userID, "", "", signing(externalSince())); err != nil {
+	if err := far.cause(entity.AddUserId(userID, "", "", signing(externalSince()))); err != nil {
 		return nil, fmt.Errorf("create RPM key: %w", err)
 	}
-	return &Key{entity}, nil
+	return &Key{entity, far}, nil
+}
+
+// remote keeps the error of a signer. The OpenPGP library drops it, and then reports a signature that was not made.
+type remote struct {
+	crypto.Signer
+
+	failed error
+}
+
+// Sign implements crypto.Signer.
+func (r *remote) Sign(random io.Reader, digest []byte, options crypto.SignerOpts) (signature []byte, err error) {
+	signature, err = r.Signer.Sign(random, digest, options)
+	r.failed = cmp.Or(r.failed, err)
+	return signature, err
+}
+
+// cause is the error of the signer, or err.
+func (r *remote) cause(err error) error {
+	if r == nil {
+		return err
+	}
+	return cmp.Or(r.failed, err)
 }
 
 // externalParts returns the RSA key, and the OpenPGP key if the text has one.

@@ -24,7 +24,10 @@ const (
 
 // Key signs airgap's repository metadata and its own package: OpenPGP version 4,
 // RSA-4096 with SHA-256, because rpm of EL8 does not support ECDSA.
-type Key struct{ entity *openpgp.Entity }
+type Key struct {
+	entity *openpgp.Entity
+	remote *remote // nil if the private key is here
+}
 
 // NewKey generates a key with the given creation time. It takes some seconds.
 func NewKey(created time.Time) (*Key, error) {
@@ -34,7 +37,7 @@ func NewKey(created time.Time) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create signing key: %w", err)
 	}
-	return &Key{entity}, nil
+	return &Key{entity: entity}, nil
 }
 
 // signing omits the random notation, so that the same input gives the same signature.
@@ -103,7 +106,7 @@ func ReadKey(data []byte) (*Key, error) {
 	if len(entities) != 1 || entities[0].PrivateKey == nil || entities[0].PrivateKey.Encrypted {
 		return nil, errors.New("read signing key: expected one private key without a passphrase")
 	}
-	return &Key{entities[0]}, nil
+	return &Key{entity: entities[0]}, nil
 }
 
 // Private returns the armored private key.
@@ -128,7 +131,7 @@ func (k *Key) DetachSign(r io.Reader, at time.Time) ([]byte, error) {
 		at = created
 	}
 	var buf bytes.Buffer
-	if err := openpgp.DetachSign(&buf, k.entity, r, signing(at)); err != nil {
+	if err := k.remote.cause(openpgp.DetachSign(&buf, k.entity, r, signing(at))); err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
 	}
 	return buf.Bytes(), nil
