@@ -47,8 +47,10 @@ type Options struct {
 	Cache     string           // directory that keeps the metadata of package repositories between plans; "": none
 	Now       func() time.Time // the clock; nil: time.Now
 
-	prepare func(*fetch.Client) // called before the first request; nil: nothing
-	writes  bool                // a bundle, which needs the keys
+	prepare func(*fetch.Client)            // called before the first request; nil: nothing
+	own     []bundle.OwnImage              // images that airgap builds; nil: the one of airgap-probe
+	here    func() (program.Source, error) // the programs of airgap.rpm; nil: program.Here
+	writes  bool                           // a bundle, which needs the keys
 }
 
 // UserCache is the user's directory for Options.Cache; "" without HOME.
@@ -58,6 +60,20 @@ func UserCache() string {
 		return ""
 	}
 	return filepath.Join(dir, "airgap", "repodata")
+}
+
+func (o Options) ownImages() []bundle.OwnImage {
+	if o.own != nil {
+		return o.own
+	}
+	return []bundle.OwnImage{program.ProbeImage()}
+}
+
+func (o Options) programs() (program.Source, error) {
+	if o.here != nil {
+		return o.here()
+	}
+	return program.Here(o.Commands)
 }
 
 // decided is a plan and the inputs for writing its bundle.
@@ -146,7 +162,7 @@ func decide(ctx context.Context, o Options) (d decided, err error) {
 	}
 	d.plan, err = plan.Make(ctx, plan.Options{
 		File: o.File, Cluster: d.cluster, Text: text, Facts: o.Facts, Update: o.Update,
-		Tool: "airgap " + version.String(), Own: []bundle.OwnImage{program.ProbeImage()}, Base: base, Earlier: d.earlier, Prepare: o.prepareClient(rate), Cache: o.Cache, Now: o.Now,
+		Tool: "airgap " + version.String(), Own: o.ownImages(), Base: base, Earlier: d.earlier, Prepare: o.prepareClient(rate), Cache: o.Cache, Now: o.Now,
 		Surveyed: func(byNode map[string]*facts.Facts) error {
 			return medium.Check(ctx, o.Out, o.AnyFilesystem, readers(d.cluster, byNode), o.Progress.Say)
 		},
@@ -188,7 +204,7 @@ func (d decided) write(ctx context.Context, o Options) (*Result, error) {
 	if err := d.plan.SignPackages(d.keys.RPM); err != nil {
 		return nil, err
 	}
-	these, err := program.Here(o.Commands)
+	these, err := o.programs()
 	if err != nil {
 		return nil, err
 	}
