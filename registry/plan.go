@@ -34,7 +34,11 @@ func (s Store) plan(v *bundle.View, trusted []*ecdsa.PublicKey) ([]string, error
 		}
 		changes = append(changes, fmt.Sprintf("copy bundle %s to %s (%s)", b.Index().Name, dir, ui.Size(b.Index().Summary().Size)))
 	}
-	return changes, nil
+	unsigned, err := s.unsigned(v, trusted)
+	for _, b := range unsigned {
+		changes = append(changes, fmt.Sprintf("add a signature to bundle %s in %s", b.Index().Name, s.Dir))
+	}
+	return changes, err
 }
 
 func planCertificates(p trust.PKI, names []string) []string {

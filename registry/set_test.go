@@ -14,6 +14,9 @@ import (
 	"airgap.dev/airgap/registry"
 )
 
+// anybody is for a site without a two-person rule.
+func anybody(*bundle.Index, map[string][]byte) error { return nil }
+
 // TestImportFrom: the bundle of a set is in the store when its last part is, and can be installed from there.
 func TestImportFrom(t *testing.T) {
 	f := bundletest.New(t)
@@ -30,7 +33,7 @@ func TestImportFrom(t *testing.T) {
 		}
 		return dir
 	}
-	state, had, err := store.ImportFrom(t.Context(), medium(index.Parts[1:]...), ui.Discard(), &f.Key.PublicKey)
+	state, had, err := store.ImportFrom(t.Context(), medium(index.Parts[1:]...), anybody, ui.Discard(), &f.Key.PublicKey)
 	require.NoError(t, err)
 	assert.False(t, had || state.Complete)
 	names, err := store.List()
@@ -38,7 +41,7 @@ func TestImportFrom(t *testing.T) {
 	assert.Empty(t, names, "it is not served yet")
 
 	first := medium(index.Parts[0])
-	state, had, err = store.ImportFrom(t.Context(), first, ui.Discard(), &f.Key.PublicKey)
+	state, had, err = store.ImportFrom(t.Context(), first, anybody, ui.Discard(), &f.Key.PublicKey)
 	require.NoError(t, err)
 	assert.True(t, !had && state.Complete)
 	opened, err := store.Open(&f.Key.PublicKey)
@@ -48,7 +51,7 @@ func TestImportFrom(t *testing.T) {
 	there, err := store.Has(opened[0], &f.Key.PublicKey)
 	require.NoError(t, err)
 	assert.True(t, there)
-	_, had, err = store.ImportFrom(t.Context(), first, ui.Discard(), &f.Key.PublicKey)
+	_, had, err = store.ImportFrom(t.Context(), first, anybody, ui.Discard(), &f.Key.PublicKey)
 	require.NoError(t, err)
 	assert.True(t, had)
 	require.NoError(t, bundle.NewView(opened...).Close())
@@ -58,14 +61,14 @@ func TestImportFrom(t *testing.T) {
 func TestSetOfADelta(t *testing.T) {
 	base, delta := bundletest.BaseAndDelta(t)
 	store := registry.Store{Dir: filepath.Join(t.TempDir(), "store")}
-	_, _, err := store.ImportFrom(t.Context(), delta.Dir, ui.Discard(), &base.Key.PublicKey)
+	_, _, err := store.ImportFrom(t.Context(), delta.Dir, anybody, ui.Discard(), &base.Key.PublicKey)
 	require.ErrorIs(t, err, bundle.ErrBase)
 	names, err := store.List()
 	require.NoError(t, err)
 	assert.Empty(t, names)
-	_, _, err = store.ImportFrom(t.Context(), base.Dir, ui.Discard(), &base.Key.PublicKey)
+	_, _, err = store.ImportFrom(t.Context(), base.Dir, anybody, ui.Discard(), &base.Key.PublicKey)
 	require.NoError(t, err)
-	state, _, err := store.ImportFrom(t.Context(), delta.Dir, ui.Discard(), &base.Key.PublicKey)
+	state, _, err := store.ImportFrom(t.Context(), delta.Dir, anybody, ui.Discard(), &base.Key.PublicKey)
 	require.NoError(t, err)
 	assert.True(t, state.Complete)
 	names, err = store.List()

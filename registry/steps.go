@@ -28,7 +28,11 @@ func StoreStep(s Store, v *bundle.View, trusted []*ecdsa.PublicKey, progress ui.
 		Title: "Copy the bundle to this host",
 		Done: func(context.Context) (bool, error) {
 			left, err := s.left(v, trusted)
-			return len(left) == 0, err
+			if err != nil || len(left) > 0 {
+				return false, err
+			}
+			unsigned, err := s.unsigned(v, trusted)
+			return len(unsigned) == 0, err
 		},
 		Plan: func(context.Context) ([]string, error) { return s.plan(v, trusted) },
 		Run: func(ctx context.Context) error {
@@ -41,9 +45,28 @@ func StoreStep(s Store, v *bundle.View, trusted []*ecdsa.PublicKey, progress ui.
 					return err
 				}
 			}
-			return nil
+			unsigned, err := s.unsigned(v, trusted)
+			for _, b := range unsigned {
+				err = errors.Join(err, s.addSignatures(b, trusted))
+			}
+			return err
 		},
 	}
+}
+
+// unsigned returns the bundles of the view that the store has with fewer signatures.
+func (s Store) unsigned(v *bundle.View, trusted []*ecdsa.PublicKey) ([]*bundle.Bundle, error) {
+	var all []*bundle.Bundle
+	for _, b := range v.Bundles() {
+		lacks, err := s.LacksSignatures(b, trusted...)
+		if err != nil {
+			return nil, err
+		}
+		if lacks {
+			all = append(all, b)
+		}
+	}
+	return all, nil
 }
 
 // Left returns the size in bytes of the view's bundles that the store does not have.

@@ -96,13 +96,24 @@ func (s Store) Has(stick *bundle.Bundle, trusted ...*ecdsa.PublicKey) (bool, err
 
 // HasSums reports whether a complete bundle of the store has these SHA256SUMS.
 func (s Store) HasSums(sums []byte) (bool, error) {
+	dir, err := s.dirWithSums(sums)
+	return dir != "", err
+}
+
+// dirWithSums returns the directory of the complete bundle with these SHA256SUMS, or "".
+func (s Store) dirWithSums(sums []byte) (string, error) {
 	names, err := s.List()
 	for _, name := range names {
-		if same, err := hasSums(filepath.Join(s.Dir, name), sums); err != nil || same {
-			return same, err
+		dir := filepath.Join(s.Dir, name)
+		same, err := hasSums(dir, sums)
+		if err != nil {
+			return "", err
+		}
+		if same {
+			return dir, nil
 		}
 	}
-	return false, err
+	return "", err
 }
 
 func hasSums(dir string, want []byte) (bool, error) {

@@ -5,6 +5,7 @@ package parts
 import (
 	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -53,9 +54,10 @@ func required() []string {
 
 // Collect copies the files of the bundle from the medium in from to the directory to, and verifies them.
 // It keeps the files in the directory, also a half of a part. When the directory has all parts, Collect
-// writes the index, so that the directory is a bundle.
-func Collect(ctx context.Context, s *bundle.Signed, from, to string, progress ui.Progress) (*State, error) {
-	c := collector{Signed: s, from: from, to: to, state: &State{Name: s.Index.Name, Dir: to, Took: []string{}, Had: []string{}, MissingFiles: []string{}}}
+// writes the index, so that the directory is a bundle. s.Files then has the signatures of all media: trusted are the
+// keys whose signatures have precedence.
+func Collect(ctx context.Context, s *bundle.Signed, from, to string, progress ui.Progress, trusted ...*ecdsa.PublicKey) (*State, error) {
+	c := collector{Signed: s, from: from, to: to, trusted: trusted, state: &State{Name: s.Index.Name, Dir: to, Took: []string{}, Had: []string{}, MissingFiles: []string{}}}
 	if err := c.collect(ctx, progress); err != nil {
 		return c.state, fmt.Errorf("copy the parts of %s in %s to %s: %w", s.Index.Name, from, to, err)
 	}
@@ -66,6 +68,7 @@ type collector struct {
 	*bundle.Signed
 
 	from, to string
+	trusted  []*ecdsa.PublicKey
 	state    *State
 }
 
@@ -75,6 +78,9 @@ func (c *collector) collect(ctx context.Context, progress ui.Progress) error {
 		return err
 	}
 	if err := c.admit(size); err != nil {
+		return err
+	}
+	if err := c.joinSignatures(); err != nil {
 		return err
 	}
 	task := progress.Task("copy", size, true)
@@ -251,7 +257,7 @@ func (c *collector) conclude() error {
 	if needed > 0 {
 		return nil
 	}
-	for _, name := range []string{bundle.PublicKeyName, bundle.SumsName, bundle.SignatureName, bundle.IndexName} {
+	for _, name := range []string{bundle.PublicKeyName, bundle.SumsName, bundle.IndexName} { // joinSignatures wrote the others
 		if err := host.WriteFile(filepath.Join(c.to, name), c.Files[name], 0o644); err != nil {
 			return err
 		}

@@ -2,6 +2,9 @@ package parts
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"os"
 	"path/filepath"
@@ -114,6 +117,46 @@ func TestResumed(t *testing.T) {
 	state, err := Collect(t.Context(), signed(t, f, dir), dir, to, ui.Discard())
 	require.NoError(t, err)
 	assert.Equal(t, []string{part, "airgap", "airgap.rpm"}, state.Took)
+}
+
+// TestSignaturesOfAllMedia: the bundle has the signatures of all media. One has only the builder's, a gate has altered
+// the builder's on the next one, and two persons signed different media.
+func TestSignaturesOfAllMedia(t *testing.T) {
+	f := bankOf(t)
+	all := f.Open(t).Index().Parts
+	keys := []*ecdsa.PublicKey{&f.Key.PublicKey}
+	media := []string{medium(t, f, "airgap", "airgap.rpm", all[0].Name)}
+	for i := 1; i <= 2; i++ {
+		person, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		require.NoError(t, err)
+		keys = append(keys, &person.PublicKey)
+		err = os.Remove(filepath.Join(f.Dir, bundle.CosignaturesName))
+		require.True(t, err == nil || errors.Is(err, os.ErrNotExist))
+		_, err = f.Open(t).Cosign(person)
+		require.NoError(t, err)
+		names := []string{bundle.CosignaturesName, all[i].Name}
+		if i == 2 {
+			for _, p := range all[3:] {
+				names = append(names, p.Name)
+			}
+		}
+		media = append(media, medium(t, f, names...))
+	}
+	require.NoError(t, os.WriteFile(filepath.Join(media[1], bundle.SignatureName), []byte("altered"), 0o644))
+	to := filepath.Join(t.TempDir(), "set")
+	for _, i := range []int{0, 2, 1} {
+		s, err := bundle.ReadSigned(media[i], keys...)
+		require.NoError(t, err)
+		state, err := Collect(t.Context(), s, media[i], to, ui.Discard(), keys...)
+		require.NoError(t, err)
+		if assert.Equal(t, i == 1, state.Complete); state.Complete {
+			assert.Len(t, bundle.SignersOf(s.Files, keys...), 3, "the caller judges all signatures")
+		}
+	}
+	b, err := bundle.Open(to, keys...)
+	require.NoError(t, err)
+	defer b.Close()
+	assert.Len(t, b.Signers(keys...), 3)
 }
 
 // TestAlteredSideFile: a gate that changes documentation does not stop a set.

@@ -1,6 +1,7 @@
 package join
 
 import (
+	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"encoding/json"
@@ -137,12 +138,23 @@ func (h *Server) View(ctx context.Context) (*bundle.View, error) {
 	}
 	v, err := client.View(ctx, h.Index.ID(), h.Trusted...) // a newer one of its name may be there for an upgrade
 	if err == nil {
-		if err = sidefiles.CheckServed(v); err != nil {
+		if err = errors.Join(h.approved(v.Top()), sidefiles.CheckServed(v)); err != nil {
 			v.Close()
 			return nil, err
 		}
 	}
 	return v, (&site.Trust{Required: h.Required, Keys: h.Trusted}).Explain(err)
+}
+
+// approved returns an error unless enough persons signed the bundle in the registry host's store. Its SHA256SUMS are
+// usually those that readIndex has approved: the store can lack a signature. The bases of a delta count as approved: the
+// cluster has accepted them, and the delta has the hash of each file that it takes from them.
+func (h *Server) approved(b *bundle.Bundle) error {
+	sums, err := b.Attested(bundle.SumsName)
+	if err != nil || bytes.Equal(sums, h.Signed[bundle.SumsName]) {
+		return err
+	}
+	return (&site.Trust{Required: h.Required, Keys: h.Trusted}).Accept(b)
 }
 
 // maxJoinFile is the size limit of files below /join/ other than the signed index.

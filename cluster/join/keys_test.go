@@ -1,6 +1,9 @@
 package join
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -9,6 +12,7 @@ import (
 
 	"airgap.dev/airgap/bundle"
 	"airgap.dev/airgap/bundle/bundletest"
+	"airgap.dev/airgap/cluster/site"
 )
 
 // TestJoiningHostHoldsToTheKey reads the signed index of a registry host as a
@@ -39,5 +43,34 @@ func TestRequiredKeysGoToOtherHosts(t *testing.T) {
 	}
 	if !slices.Contains(bundle.IndexFiles(), bundle.PublicKeyName) {
 		t.Error("a joining host that knows a fingerprint does not get the key")
+	}
+}
+
+// TestStoreOfTheFirstHost: the bundle in the registry host's store is the approved one, or enough persons signed it.
+func TestStoreOfTheFirstHost(t *testing.T) {
+	f, other := bundletest.New(t), bundletest.NewWith(t, "other", bundletest.StandardImages(t)[:1]...)
+	second, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums, err := f.Open(t).Attested(bundle.SumsName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &Server{
+		Signed: map[string][]byte{bundle.SumsName: sums}, Trusted: []*ecdsa.PublicKey{&f.Key.PublicKey, &other.Key.PublicKey, &second.PublicKey},
+		Required: []string{site.RequireKeys(2)},
+	}
+	if err := h.approved(f.Open(t)); err != nil {
+		t.Errorf("the approved bundle, in a store without the second signature: %v", err)
+	}
+	if err := h.approved(other.Open(t)); err == nil || !strings.Contains(err.Error(), "1 of the trusted keys signed it, but 2 must") {
+		t.Errorf("another bundle: %v", err)
+	}
+	if _, err := other.Open(t).Cosign(second); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.approved(other.Open(t)); err != nil {
+		t.Errorf("another bundle that two persons signed: %v", err)
 	}
 }

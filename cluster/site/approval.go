@@ -1,7 +1,9 @@
 package site
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,9 +56,24 @@ func join(fingerprints []string, keys int) []string {
 
 // Approve returns an error unless enough of the trusted keys have signed the index: as many as --require-keys,
 // RequiredFile and airgap.yaml ask for, the largest number of them. So a bundle cannot lower the number. Required
-// then has the number, for the commands that record it. files are bundle.SignersOf's.
+// then has the number, for the commands that record it. files are bundle.SignersOf's. Their public keys with a
+// required fingerprint count, also those that TrustedKeys did not find.
 func (t *Trust) Approve(index *bundle.Index, files map[string][]byte) error {
+	t.learn(bundle.PublicKeysOf(files))
 	return t.enough(index, len(bundle.SignersOf(files, t.Keys...)))
+}
+
+// Accept is Approve for an open bundle, for example of another host.
+func (t *Trust) Accept(b *bundle.Bundle) error {
+	files := map[string][]byte{}
+	for _, name := range []string{bundle.SumsName, bundle.SignatureName, bundle.PublicKeyName, bundle.CosignaturesName} {
+		text, err := b.Attested(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		files[name] = text
+	}
+	return t.Approve(b.Index(), files)
 }
 
 func (t *Trust) enough(index *bundle.Index, signed int) error {

@@ -109,12 +109,7 @@ func keysBeside(dirs []string) []*ecdsa.PublicKey {
 // the key in the first of dirs.
 func pickKeys(required []string, count int, from []*ecdsa.PublicKey, dirs []string) (*Trust, error) {
 	t := &Trust{Required: join(required, count)}
-	for _, key := range from {
-		again := slices.ContainsFunc(t.Keys, func(k *ecdsa.PublicKey) bool { return k.Equal(key) })
-		if !again && slices.Contains(required, bundle.Fingerprint(key)) {
-			t.Keys = append(t.Keys, key)
-		}
-	}
+	t.learn(from)
 	if len(t.Keys) > 0 {
 		return t, nil
 	}
@@ -125,6 +120,16 @@ func pickKeys(required []string, count int, from []*ecdsa.PublicKey, dirs []stri
 		}
 	}
 	return nil, t.distrust(errors.New(strings.Join(said, "; ")))
+}
+
+// learn adds the keys that have a required fingerprint.
+func (t *Trust) learn(keys []*ecdsa.PublicKey) {
+	for _, key := range keys {
+		again := slices.ContainsFunc(t.Keys, func(k *ecdsa.PublicKey) bool { return k.Equal(key) })
+		if !again && slices.Contains(t.Required, bundle.Fingerprint(key)) {
+			t.Keys = append(t.Keys, key)
+		}
+	}
 }
 
 // StoredBundles returns the directories of the bundles in a store.

@@ -39,6 +39,7 @@ type Imported struct {
 	MissingBytes int64    `json:"missingBytes,omitempty"`
 	Unfinished   bool     `json:"unfinished,omitempty"` // it is not in the store yet
 	set          bool     // Bundle was one medium of a set
+	signed       bool     // the store had it with fewer signatures
 	dir          string   // in the store, of a set
 }
 
@@ -59,6 +60,11 @@ func Import(ctx context.Context, o ImportOptions) (Imports, error) {
 		return nil, err
 	}
 	bundles, list := bundlesOf(views), Imports{}
+	for _, b := range bundles { // before any of them is in the store
+		if err := t.Accept(b); err != nil {
+			return nil, err
+		}
+	}
 	err = o.act("import", "Copy bundles into the store", func() (err error) {
 		list, err = importAll(ctx, o, bundles, t)
 		return err
@@ -86,7 +92,7 @@ func importAll(ctx context.Context, o ImportOptions, bundles []*bundle.Bundle, t
 		}
 		list = append(list, i)
 	}
-	if slices.ContainsFunc(list, func(i Imported) bool { return !i.Was }) {
+	if slices.ContainsFunc(list, func(i Imported) bool { return !i.Was || i.signed }) {
 		err = errors.Join(err, serveAgain(ctx, o.Dir))
 	}
 	return list, err
@@ -99,6 +105,9 @@ func importOne(ctx context.Context, store registry.Store, b *bundle.Bundle, t *s
 	}
 	linked, err := store.Linked(b)
 	if err != nil {
+		return i, err
+	}
+	if i.signed, err = store.LacksSignatures(b, t.Keys...); err != nil {
 		return i, err
 	}
 	i.Was, i.InPlace = i.Was && linked == "", store.InPlace && (linked != "" || !i.Was)
@@ -190,6 +199,8 @@ func (i Imported) line() string {
 			ui.Count(len(i.Missing), "file"), ui.Size(i.MissingBytes), someOf(i.Missing))
 	case i.InPlace:
 		return i.Name + " is served from where it lies"
+	case i.Was && i.Written == 0 && i.signed:
+		return i.Name + " is in the store already; its copy has one more signature now"
 	case i.Was && i.set:
 		return i.Name + " is in the store already"
 	case i.Was && i.Written == 0:

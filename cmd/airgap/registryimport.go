@@ -17,8 +17,9 @@ verifies it and replaces damaged files. The registry serves the replaced files a
 with its bases, or all bundles of that registry.
 
 --set imports a bundle that is on several media, such as DVDs or small drives. Run it once
-for each medium, in any order. Each medium has bundle.json, SHA256SUMS, SHA256SUMS.sig and
-airgap.pub, and some of the other files. The command lists the files that are missing.
+for each medium, in any order. Each medium has bundle.json, SHA256SUMS, its signatures
+SHA256SUMS.*, airgap.pub, and some of the other files. The command lists the files that are
+missing. If a second person must sign, one medium with SHA256SUMS.cosigned is enough.
 
 The registry restarts to serve a new bundle.`
 
