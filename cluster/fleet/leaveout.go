@@ -15,6 +15,7 @@ import (
 	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/alike"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/stop"
@@ -254,21 +255,18 @@ func (e *IncompleteError) Hint() string {
 	return "fix the problems and run the same command again: it picks these hosts up; airgap status lists them until then"
 }
 
-// WriteLeftOut writes the hosts that a command left out, those with the same reason together.
+// WriteLeftOut writes the hosts that a command left out, those with the same reason together: only the names and the
+// addresses of the hosts may differ.
 func WriteLeftOut(w io.Writer, all []LeftOut) {
-	names := map[string][]string{}
-	var order []string
+	var reasons []alike.Said
 	for _, l := range all {
 		why := "left out: " + l.Why
 		if !l.Failed {
 			why = l.Why
 		}
-		if names[why] == nil {
-			order = append(order, why)
-		}
-		names[why] = append(names[why], l.Node)
+		reasons = append(reasons, alike.Said{Host: l.Node, Address: l.address, Text: why})
 	}
-	for _, why := range order {
-		fmt.Fprintf(w, "%s: %s\n", hostrange.Join(names[why]), why)
+	for _, g := range alike.InOrder(reasons) {
+		fmt.Fprintf(w, "%s: %s\n", hostrange.Join(g.Hosts), g.Text)
 	}
 }

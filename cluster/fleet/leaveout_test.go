@@ -344,3 +344,15 @@ func TestCheckChoice(t *testing.T) {
 	assert.ErrorContains(t, CheckChoice(t.Context(), &without, one, false), "choose hosts that airgap reaches through SSH")
 	assert.NoError(t, CheckChoice(access.WithFile(t.Context(), "/etc/site/ssh.yaml"), &without, one, false), "a file of the site has the section ssh")
 }
+
+// TestWriteLeftOutGroups: 50 dead hosts have one line. Their errors differ only in their names and addresses.
+func TestWriteLeftOutGroups(t *testing.T) {
+	var all []LeftOut
+	for i := 1; i <= 50; i++ {
+		name, address := fmt.Sprintf("node%03d", i), fmt.Sprintf("10.0.0.%d", i)
+		all = append(all, FailedHost(name, address, fmt.Errorf("login failed: log in on %s: dial tcp %s:22: no route to host", name, address)))
+	}
+	var b strings.Builder
+	WriteLeftOut(&b, append(all, LeftOut{Node: "w1", Why: "left out with --limit"}))
+	assert.Equal(t, "node[001-050]: left out: login failed: log in on HOST: dial tcp HOST:22: no route to host\nw1: left out with --limit\n", b.String())
+}

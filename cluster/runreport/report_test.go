@@ -2,6 +2,7 @@ package runreport
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -203,4 +204,28 @@ func TestSave(t *testing.T) {
 	require.NoError(t, json.Unmarshal(text, &back))
 	assert.Equal(t, "airgap install", back.Hosts[0].Runs[1].Command)
 	assert.Error(t, example().save(dir, filepath.Join(keys, "airgap.key")), "an existing report is not replaced")
+}
+
+// TestWriteGroupsHosts: 100 hosts with the same steps are one entry, with the time of all of them. Only their names differ.
+func TestWriteGroupsHosts(t *testing.T) {
+	r := &Report{}
+	for i := range 100 {
+		name := fmt.Sprintf("node%03d", i+1)
+		run := Run{Command: "airgap join --node " + name, User: "root", Began: at(i % 30), Ended: at(i%30 + 9), Result: Failed}
+		run.Steps = []Step{{Step: "packages", Title: "Install packages", Began: at(i%30 + 1), Result: Failed, Error: name + ": no space"}}
+		r.Hosts = append(r.Hosts, Host{Host: name, Runs: []Run{run}})
+	}
+	r.Hosts[41].Runs[0].Steps[0].Error = "disk error"
+	r.Hosts[42] = Host{Host: "node043", Error: "dial node043: refused"}
+	r.Hosts[43] = Host{Host: "node044", Error: "dial node044: refused"}
+	var b strings.Builder
+	require.NoError(t, r.Write(&b))
+	assert.Equal(t, `node[001-041,045-100] (97 hosts): airgap join --node HOST, by root, 2026-11-29 22:00:00 to 22:38:00 UTC: failed
+  failed       packages          Install packages
+              error: HOST: no space
+node042: airgap join --node node042, by root, 2026-11-29 22:11:00 to 22:20:00 UTC: failed
+  22:12:00  failed       packages          Install packages
+              error: disk error
+node[043-044] (2 hosts): unknown: dial HOST: refused
+`, b.String())
 }

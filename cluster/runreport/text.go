@@ -10,42 +10,101 @@ import (
 	"strings"
 	"time"
 
+	"airgap.dev/airgap/internal/alike"
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Write writes the report for a terminal: a line for each run, and below it its steps with their changes.
+// Placeholders in the text of a host that is compared with those of others. A text has no such characters: ui escapes them.
+const (
+	nameMark = "\x00"
+	spanMark = "\x01"
+)
+
+// Write writes the report for a terminal: a line for each run, and below it its steps with their changes. Hosts with the
+// same runs and steps are together, without the times of the steps.
 func (r *Report) Write(w io.Writer) error {
 	t := &text{w: w}
+	var said []alike.Said
 	for _, h := range r.Hosts {
-		if h.Error != "" {
-			t.line("%s: unknown: %s", h.Host, h.Error)
-		} else if len(h.Runs) == 0 {
-			t.line("%s: no recorded change", h.Host)
-		}
-		for _, run := range h.Runs {
-			t.line("%s: %s", h.Host, run.heading())
-			if run.Error != "" && !slices.ContainsFunc(run.Steps, func(s Step) bool { return s.Error != "" }) {
-				t.line("  error: %s", strings.ReplaceAll(run.Error, "\n", "\n  "))
+		said = append(said, alike.Said{Host: h.Host, Text: h.text(nameMark, false)})
+	}
+	for _, g := range alike.InOrder(said) {
+		var same []Host
+		for _, h := range r.Hosts {
+			if slices.Contains(g.Hosts, h.Host) {
+				same = append(same, h)
 			}
-			for _, s := range run.Steps {
-				t.line("  %s  %-11s  %-16s  %s", s.Began.UTC().Format(time.TimeOnly), s.Result, s.Step, s.Title)
-				for _, change := range s.Changes {
-					t.line("              %s", change)
-				}
-				if s.Error != "" {
-					t.line("              error: %s", strings.ReplaceAll(s.Error, "\n", "\n              "))
-				}
+		}
+		if len(same) == 1 {
+			t.line("%s", same[0].text(same[0].Host, true))
+			continue
+		}
+		all := strings.ReplaceAll(g.Text, nameMark, g.Name())
+		for i := range same[0].Runs {
+			all = strings.Replace(all, spanMark, span(same, i), 1)
+		}
+		t.line("%s", all)
+	}
+	return errors.Join(t.errs...)
+}
+
+// span is the time from the begin of a run on the first host to its end on the last one.
+func span(hosts []Host, run int) string {
+	all := hosts[0].Runs[run]
+	for _, h := range hosts[1:] {
+		if r := h.Runs[run]; r.Began.Before(all.Began) {
+			all.Began = r.Began
+		}
+		if r := h.Runs[run]; r.Ended.After(all.Ended) {
+			all.Ended = r.Ended
+		}
+	}
+	return all.Period()
+}
+
+// text has the runs of a host under this name. Without times, equal hosts have the same text, with spanMark for the time of
+// each run.
+func (h Host) text(name string, times bool) string {
+	var lines []string
+	line := func(format string, args ...any) {
+		lines = append(lines, strings.TrimRight(fmt.Sprintf(format, args...), " "))
+	}
+	if h.Error != "" {
+		line("%s: unknown: %s", name, h.Error)
+	} else if len(h.Runs) == 0 {
+		line("%s: no recorded change", name)
+	}
+	for _, run := range h.Runs {
+		period := spanMark
+		if times {
+			period = run.Period()
+		}
+		line("%s: %s", name, run.heading(period))
+		if run.Error != "" && !slices.ContainsFunc(run.Steps, func(s Step) bool { return s.Error != "" }) {
+			line("  error: %s", strings.ReplaceAll(run.Error, "\n", "\n  "))
+		}
+		for _, s := range run.Steps {
+			clock := ""
+			if times {
+				clock = s.Began.UTC().Format(time.TimeOnly) + "  "
+			}
+			line("  %s%-11s  %-16s  %s", clock, s.Result, s.Step, s.Title)
+			for _, change := range s.Changes {
+				line("              %s", change)
+			}
+			if s.Error != "" {
+				line("              error: %s", strings.ReplaceAll(s.Error, "\n", "\n              "))
 			}
 			for _, o := range run.Others {
 				t.line("  on %s", o)
 			}
 		}
 	}
-	return errors.Join(t.errs...)
+	return strings.Join(lines, "\n")
 }
 
 // heading is the command with its user, period and result.
-func (r Run) heading() string {
+func (r Run) heading(period string) string {
 	from := ""
 	if r.From != "" {
 		from = " from " + r.From
@@ -54,7 +113,7 @@ func (r Run) heading() string {
 	if command == "" {
 		command = "airgap"
 	}
-	return fmt.Sprintf("%s, by %s%s, %s: %s", command, r.User, from, r.Period(), r.Result)
+	return fmt.Sprintf("%s, by %s%s, %s: %s", command, r.User, from, period, r.Result)
 }
 
 // Period is the time of a run in UTC.

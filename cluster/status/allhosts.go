@@ -13,6 +13,7 @@ import (
 	"airgap.dev/airgap/cluster/fleet/choice"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/internal/advice"
+	"airgap.dev/airgap/internal/alike"
 	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/internal/outlier"
 	"airgap.dev/airgap/internal/ui"
@@ -29,6 +30,8 @@ type HostStatus struct {
 	Host   string  `json:"host"`
 	Status *Status `json:"status,omitempty"`
 	Error  string  `json:"error,omitempty"` // why there is no status
+
+	address string
 }
 
 // ReadAll reads the state of this host, and of the other hosts through SSH.
@@ -50,7 +53,7 @@ func ReadAll(ctx context.Context, keys []string, node string, c choice.Choice, c
 	defer f.Close()
 	all := &AllHosts{Hosts: []HostStatus{{Host: s.Node.Name, Status: Read(ctx, keys, node)}}}
 	for _, a := range f.Ask(ctx, "status") {
-		h := HostStatus{Host: a.Host, Status: &Status{}}
+		h := HostStatus{Host: a.Host, Status: &Status{}, address: addressOf(s, a.Host)}
 		if err := a.Read(h.Status); err != nil {
 			h.Status, h.Error = nil, err.Error()
 		}
@@ -60,26 +63,30 @@ func ReadAll(ctx context.Context, keys []string, node string, c choice.Choice, c
 	return all, ctx.Err()
 }
 
-// hostGroup has hosts whose status says the same.
-type hostGroup struct {
-	says  string
-	hosts []string
+// addressOf returns the address of a node of airgap.yaml; "" if it has none.
+func addressOf(s *site.Site, name string) string {
+	for _, n := range s.Nodes {
+		if n.Name == name {
+			return n.Address
+		}
+	}
+	return ""
 }
 
 // Write writes what the hosts say, equal hosts together, and the hosts that differ from most others.
 func (a *AllHosts) Write(w io.Writer) error {
-	var good, bad []hostGroup
+	var good, bad []alike.Said
 	var hosts []outlier.Host
 	for _, h := range a.Hosts {
 		if h.Status == nil {
-			bad = group(bad, h.Host, "unknown: "+h.Error)
+			bad = append(bad, h.says("unknown: "+h.Error))
 			continue
 		}
 		hosts = append(hosts, outlier.Host{Name: h.Host, Traits: h.Status.traits()})
 		if says := h.Status.findings(); says == "" {
-			good = group(good, h.Host, h.Status.Conclusion)
+			good = append(good, h.says(h.Status.Conclusion))
 		} else {
-			bad = group(bad, h.Host, says)
+			bad = append(bad, h.says(says))
 		}
 	}
 	if err := outlier.Write(w, outlier.Find(hosts)); err != nil {
@@ -87,22 +94,17 @@ func (a *AllHosts) Write(w io.Writer) error {
 	}
 	fleet.WriteLeftOut(w, a.LeftOut)
 	var err error
-	for _, groups := range [][]hostGroup{good, bad} { // findings last: a terminal shows the end
-		for _, g := range groups {
-			_, err = fmt.Fprintf(w, "%s (%d of %d)\n  %s\n", hostrange.Join(g.hosts), len(g.hosts), len(a.Hosts), strings.ReplaceAll(g.says, "\n", "\n  "))
+	for _, said := range [][]alike.Said{good, bad} { // findings last: a terminal shows the end
+		for _, g := range alike.InOrder(said) {
+			_, err = fmt.Fprintf(w, "%s (%d of %d)\n  %s\n", hostrange.Join(g.Hosts), len(g.Hosts), len(a.Hosts), strings.ReplaceAll(g.Text, "\n", "\n  "))
 		}
 	}
 	return err
 }
 
-func group(all []hostGroup, host, says string) []hostGroup {
-	for i := range all {
-		if all[i].says == says {
-			all[i].hosts = append(all[i].hosts, host)
-			return all
-		}
-	}
-	return append(all, hostGroup{says, []string{host}})
+// says is a text of the host.
+func (h HostStatus) says(text string) alike.Said {
+	return alike.Said{Host: h.Host, Address: h.address, Text: text}
 }
 
 // findings is the conclusion of a host that needs attention, with its problems and next actions; "" for others.

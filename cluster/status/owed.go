@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/cluster/owed"
 	"airgap.dev/airgap/cluster/site"
+	"airgap.dev/airgap/internal/alike"
 	"airgap.dev/airgap/internal/hostrange"
 	"airgap.dev/airgap/kubeadm/kube"
 )
@@ -48,6 +49,10 @@ func (st *Status) mayBeDown(name string) bool {
 func (st *Status) tellOwed(ctx context.Context, s *site.Site, record owed.File) {
 	if s == nil {
 		return
+	}
+	st.addresses = map[string]string{}
+	for _, n := range s.Nodes {
+		st.addresses[n.Name] = n.Address
 	}
 	client, err := kube.Client(s.Machine.Machine, kube.AdminConf)
 	if errors.Is(err, fs.ErrNotExist) { // a worker, or no cluster yet
@@ -84,27 +89,12 @@ func listNodes(ctx context.Context, client kubernetes.Interface) []corev1.Node {
 	return all.Items
 }
 
-// sameNodes are nodes about which a line says the same.
-type sameNodes struct {
-	says  string
-	nodes []string
-}
-
-func addNode(all []sameNodes, node, says string) []sameNodes {
-	for i := range all {
-		if all[i].says == says {
-			all[i].nodes = append(all[i].nodes, node)
-			return all
-		}
-	}
-	return append(all, sameNodes{says, []string{node}})
-}
-
 // writeOwed writes the owed hosts and the absent nodes, equal ones in one line.
 func (st *Status) writeOwed(w io.Writer) {
-	var debts, absent []sameNodes
+	var debts, absent []alike.Said
 	for _, d := range st.Owed {
-		debts = addNode(debts, d.Node, fmt.Sprintf("%s since %s: %s", d.Again(), d.Since.Local().Format(time.DateOnly), d.Why))
+		says := fmt.Sprintf("%s since %s: %s", d.Again(), d.Since.Local().Format(time.DateOnly), d.Why)
+		debts = append(debts, alike.Said{Host: d.Node, Address: st.addresses[d.Node], Text: says})
 	}
 	for _, n := range st.Absent {
 		says := n.Reason
@@ -114,13 +104,13 @@ func (st *Status) writeOwed(w io.Writer) {
 		if n.Past {
 			says += " (this date is past)"
 		}
-		absent = addNode(absent, n.Node, says)
+		absent = append(absent, alike.Said{Host: n.Node, Text: says})
 	}
-	for _, d := range debts {
-		fmt.Fprintf(w, "owed      %s: %s\n", hostrange.Join(d.nodes), d.says)
+	for _, g := range alike.InOrder(debts) {
+		fmt.Fprintf(w, "owed      %s: %s\n", hostrange.Join(g.Hosts), g.Text)
 	}
-	for _, a := range absent {
-		fmt.Fprintf(w, "absent    %s: %s\n", hostrange.Join(a.nodes), a.says)
+	for _, g := range alike.InOrder(absent) {
+		fmt.Fprintf(w, "absent    %s: %s\n", hostrange.Join(g.Hosts), g.Text)
 	}
 }
 

@@ -2,6 +2,7 @@ package status
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -96,4 +97,24 @@ func TestAbsentNodeIsDown(t *testing.T) {
 		assert.Equal(t, at.Before(day), st.deadNodes() == nil)
 	}
 	assert.Equal(t, "1 of 2 nodes ready; not w2", (&Status{}).judgeNodes(nodes).Says)
+}
+
+// TestOwedGroups: errors that differ only in the name and the address of their host are one line.
+func TestOwedGroups(t *testing.T) {
+	st := &Status{addresses: map[string]string{}}
+	all := &AllHosts{}
+	for i := 1; i <= 50; i++ {
+		name, address := fmt.Sprintf("node%03d", i), fmt.Sprintf("10.0.0.%d", i)
+		failed := fmt.Sprintf("log in on %s: dial tcp %s:22: no route to host", name, address)
+		st.Owed = append(st.Owed, owed.Debt{Node: name, Command: owed.Join, Why: failed, Since: time.Date(2026, 11, 29, 12, 0, 0, 0, time.Local)})
+		st.addresses[name] = address
+		all.Hosts = append(all.Hosts, HostStatus{Host: name, Error: failed, address: address})
+	}
+	var b strings.Builder
+	st.writeOwed(&b)
+	const dead = "log in on HOST: dial tcp HOST:22: no route to host\n"
+	assert.Equal(t, "owed      node[001-050]: airgap install DIR since 2026-11-29: "+dead, b.String())
+	b.Reset()
+	require.NoError(t, all.Write(&b))
+	assert.Equal(t, "node[001-050] (50 of 50)\n  unknown: "+dead, b.String())
 }

@@ -77,6 +77,8 @@ type Status struct {
 	copied  string    // its argument without the USB drive
 	now     time.Time // time of the status
 	All     bool      `json:"-"` // on the screen: each step, also those that hold
+
+	addresses map[string]string // of the nodes
 }
 
 // stepTimeout bounds the question whether one step holds, so that a status

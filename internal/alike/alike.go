@@ -30,6 +30,13 @@ type Group struct {
 // Groups returns the groups with most hosts first. Texts that differ only in the name and the address of their host are
 // the same.
 func Groups(all []Said) []Group {
+	groups := InOrder(all)
+	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(len(b.Hosts), len(a.Hosts)) })
+	return groups
+}
+
+// InOrder is Groups in the order of the first host of each.
+func InOrder(all []Said) []Group {
 	var keys []string
 	by := map[string][]Said{}
 	for _, s := range all {
@@ -50,7 +57,6 @@ func Groups(all []Said) []Group {
 		}
 		groups = append(groups, g)
 	}
-	slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(len(b.Hosts), len(a.Hosts)) })
 	return groups
 }
 
