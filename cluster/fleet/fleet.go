@@ -69,6 +69,7 @@ type Member struct {
 
 	activity atomic.Pointer[activity] // nil if it does nothing
 	long     *longRun                 // its last long command, if the result is not known
+	silence  time.Duration            // without output, after which a long command is given up; 0: no limit
 }
 
 // Options are the options of the connections to the other hosts.
@@ -164,7 +165,7 @@ func (f *Fleet) add(n config.Node, l access.Login) (*Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Member{Node: n, host: l.Host, log: log}
+	m := &Member{Node: n, host: l.Host, log: log, silence: f.site.Config.SSH.Silence()}
 	f.Members = append(f.Members, m)
 	m.noteSettings(append(l.Notes, f.note)...)
 	return m, f.jumps.add(l.Via)

@@ -25,7 +25,7 @@ func (f *Fleet) Follow(ctx context.Context, authority pki.CA, p ui.Progress) err
 		}
 		g.Go(func() error {
 			line := p.Host(m.Node.Name)
-			err := f.followOne(ctx, m, line, authority)
+			err := f.followOne(ctx, m, line, authority, patience)
 			line.End(err)
 			if err != nil {
 				return advice.Add(fmt.Errorf("%s: %w", m.Node.Name, err), "fix the problem and run the same command again: it continues where it stopped")
@@ -37,11 +37,12 @@ func (f *Fleet) Follow(ctx context.Context, authority pki.CA, p ui.Progress) err
 }
 
 // followOne runs the rotation on one host. If an interrupted run left airgap running there, that process has the
-// host's lock, and followOne waits for it.
-func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority pki.CA) error {
+// host's lock, and followOne waits for it, at most for this time.
+func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority pki.CA, atMost time.Duration) error {
+	until := time.Now().Add(atMost)
 	for left := false; ; left = true {
 		err := f.UntilDone(ctx, m, line, func() error {
-			run := RemoteRun{Show: line}
+			run := RemoteRun{Show: line, Endless: true}
 			return m.RunLong(ctx, &run, "", "certs", "rotate-ca", "--follow", "--only", authority.Name, "--output", "json", "--progress", "json")
 		})
 		if left && nobodyLeads(err) {
@@ -49,6 +50,13 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 		}
 		if !stillBusy(err) {
 			return err
+		}
+		if !left {
+			until = time.Now().Add(atMost)
+		}
+		if time.Now().After(until) {
+			return advice.Add(fmt.Errorf("wait %s for another airgap command on this host: %w", atMost, err),
+				"on %s, airgap status shows its steps; wait for its end, or end it, and run the same command again", m.Node.Name)
 		}
 		line.Now("waiting for another airgap command on this host, possibly from an interrupted run")
 		select {

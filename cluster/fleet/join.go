@@ -56,6 +56,8 @@ func joinBy(ctx context.Context, f *Fleet, p ui.Progress, joinOne func(context.C
 	}
 	ofMasters := newEstimate("control-plane host", masters, 1, p.Say)
 	ofWorkers := newEstimate("worker", workers, f.site.Config.SSH.Parallel, p.Say)
+	joining := &waits{title: "Join the other hosts", members: f.Members, said: map[*activity]time.Time{}}
+	defer joining.sayWaits(ctx, p)()
 	one := func(ctx context.Context, m *Member) error {
 		times := ofWorkers
 		if m.Node.Has(config.ControlPlane) {
@@ -64,10 +66,13 @@ func joinBy(ctx context.Context, f *Fleet, p ui.Progress, joinOne func(context.C
 		err := f.Policy.mayStart(ctx)
 		if err == nil {
 			began := time.Now()
+			m.doing("the connection")
 			if err = joinOne(ctx, m, lines[m], results[m]); err == nil && !stop.IsAsked(ctx) {
 				times.joined(m, time.Since(began))
 			}
 			lines[m].End(err)
+			m.activity.Store(nil)
+			joining.done.Add(1)
 		}
 		if err != nil {
 			times.failed(m)

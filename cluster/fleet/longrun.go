@@ -28,13 +28,15 @@ type longRun struct {
 // its cause is about this host alone (detach.OthersGoOn).
 func (m *Member) RunLong(ctx context.Context, run *RemoteRun, stdin string, args ...string) error {
 	m.log.note("airgap %s", strings.Join(args, " "))
-	run.node = m.Node.Name
+	run.node, run.step = m.Node.Name, m.working
 	if m.long == nil || !slices.Equal(m.long.args, args) {
 		m.long = &longRun{id: rand.Text(), args: args, logged: map[string]int64{}}
 	}
 	out := &longOutput{run: run, log: &capped{log: m.log}, long: m.long}
 	running, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
+	dog := m.watchSilence(run, end, args)
+	defer dog.stop()
 	client := m.client
 	stop := context.AfterFunc(ctx, func() {
 		if cause := context.Cause(ctx); detach.OthersGoOn(cause) {
@@ -47,7 +49,7 @@ func (m *Member) RunLong(ctx context.Context, run *RemoteRun, stdin string, args
 	err := client.Run(running, remote.Command{
 		Args: append([]string{"airgap"}, args...), Signal: "INT",
 		Env:   []string{detach.Order{Run: m.long.id, Input: len(stdin)}.Variable(), host.OriginHere().Variable()},
-		Stdin: strings.NewReader(stdin), Stdout: bounded{run, end}, Stderr: out,
+		Stdin: strings.NewReader(stdin), Stdout: dog.hears(bounded{run, end}), Stderr: dog.hears(out),
 	})
 	switch {
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()): // it says whether the command has ended
@@ -60,8 +62,8 @@ func (m *Member) RunLong(ctx context.Context, run *RemoteRun, stdin string, args
 		out.flush()
 		if running.Err() == nil {
 			_, _ = out.log.Write(run.stdout.Bytes())
+			m.received(ctx, out.notice)
 		}
-		m.received(ctx, out.notice)
 		m.long = nil
 	}
 	return m.outcome(run, err)
@@ -97,10 +99,21 @@ func (m *Member) atRest(ctx context.Context, say func(what string)) (join.Member
 		return here, err
 	}
 	say(fmt.Sprintf("airgap %.30s, which an earlier run left", here.Running.Name))
-	if err := m.client.Run(ctx, remote.Command{Args: []string{"airgap", "run-unit", "--wait"}, Stdout: m.log, Stderr: m.log}); err != nil {
+	if err := m.awaitLeft(ctx, here.Running.Name); err != nil {
 		return here, fmt.Errorf("wait for the command that an earlier run left on %s: %w", m.Node.Name, err)
 	}
 	return m.Membership(ctx)
+}
+
+// awaitLeft waits until a command of an earlier run ends, for a limited time.
+func (m *Member) awaitLeft(ctx context.Context, name string) error {
+	wait := func(ctx context.Context) error {
+		return m.client.Run(ctx, remote.Command{Args: []string{"airgap", "run-unit", "--wait"}, Stdout: m.log, Stderr: m.log})
+	}
+	if m.silence == 0 {
+		return wait(ctx)
+	}
+	return m.within(ctx, leftFactor*m.silence, fmt.Sprintf("airgap %.30s, which an earlier run left", name), wait)
 }
 
 // longOutput is the stderr of a long command. After a new connection, the unit sends it from the beginning: the log and the

@@ -21,6 +21,9 @@ type RemoteRun struct {
 	said   bytes.Buffer // stderr without progress events
 	line   []byte
 	Show   ui.Host // displays the progress; nil: no display
+	// Endless is for a command that waits for other hosts: it may be silent for any time.
+	Endless bool
+	step    func(ui.Event) // gets the steps; nil: nobody
 }
 
 // Limits in bytes, far more than a command prints. A host may be in wrong hands.
@@ -122,8 +125,13 @@ func (r *RemoteRun) take(line []byte, display, keep bool) {
 			r.said.Write(line)
 			r.said.Next(max(0, r.said.Len()-maxSaid))
 		}
-	case r.Show != nil && display:
-		e.Show(r.Show)
+	case display:
+		if r.step != nil {
+			r.step(e)
+		}
+		if r.Show != nil {
+			e.Show(r.Show)
+		}
 	}
 }
 

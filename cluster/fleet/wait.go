@@ -161,7 +161,21 @@ func (w *waits) line(of int, now time.Time) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%d s", int(max(0, d).Seconds())) }
 
-// Limits of commands that always end soon. airgap join and upgrade have none: they show their steps.
+// sayWaits says the long waits of this operation until the end of the returned function, where the display has no line for
+// each host.
+func (w *waits) sayWaits(ctx context.Context, p ui.Progress) (stop func()) {
+	if ui.Live(p) {
+		return func() {}
+	}
+	ended, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		w.watch(ctx, ended, func(text string) { p.Say("%s", text) }, len(w.members))
+	}()
+	return func() { close(ended); <-watched }
+}
+
+// Limits of commands that always end soon. airgap join and upgrade have a limit of silence: they show their steps.
 const (
 	queryLimit     = 5 * time.Minute  // rpm -q, airgap membership
 	rpmLimit       = 15 * time.Minute // rpm -U of one package

@@ -96,7 +96,7 @@ func (h Host) text(name string, times bool) string {
 				line("              error: %s", strings.ReplaceAll(s.Error, "\n", "\n              "))
 			}
 			for _, o := range run.Others {
-				t.line("  on %s", o)
+				line("  on %s", o)
 			}
 		}
 	}

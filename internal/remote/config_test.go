@@ -3,6 +3,7 @@ package remote
 import (
 	"reflect"
 	"testing"
+	"time"
 )
 
 // filled sets each exported field of a struct.
@@ -23,11 +24,20 @@ func filled(t *testing.T, to reflect.Value) {
 	}
 }
 
+// TestSilence: without a setting, airgap gives up a silent command after half an hour.
+func TestSilence(t *testing.T) {
+	for minutes, want := range map[int]time.Duration{0: 30 * time.Minute, 90: 90 * time.Minute} {
+		if got := (&Config{SilentMinutes: minutes}).Silence(); got != want {
+			t.Errorf("silentMinutes %d: %s", minutes, got)
+		}
+	}
+}
+
 // TestEveryFieldIsReplaced: a new field of the section, or of a node, can be replaced on site.
 func TestEveryFieldIsReplaced(t *testing.T) {
 	var all, section Config
 	filled(t, reflect.ValueOf(&all).Elem())
-	if names := section.Over(all); !reflect.DeepEqual(section, all) || len(names) != 10 {
+	if names := section.Over(all); !reflect.DeepEqual(section, all) || len(names) != 11 {
 		t.Errorf("got %+v, %q", section, names)
 	}
 	if section.Over(Config{}); !reflect.DeepEqual(section, all) {
