@@ -41,6 +41,9 @@ func (o *opening) Write(p []byte) (int, error) {
 	}
 	o.value = strings.TrimSpace(string(line[len(o.mark):])) // a session recorder may add a CR
 	close(o.begun)
+	if len(more) == 0 { // a writer may take a call as the command's first output
+		return len(p), nil
+	}
 	_, err := o.after.Write(more)
 	return len(p), err
 }

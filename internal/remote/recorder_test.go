@@ -63,6 +63,30 @@ func TestCommandsEndBehindCR(t *testing.T) {
 	}
 }
 
+// TestOutputBeginsWithOutput: the line with the mark alone is no output of the command.
+func TestOutputBeginsWithOutput(t *testing.T) {
+	begun := make(chan struct{})
+	o := &opening{mark: outputMark, before: &bytes.Buffer{}, after: &signal{c: begun}, begun: make(chan struct{})}
+	for _, step := range []struct {
+		text  string
+		heard bool
+	}{{"Welcome\n" + outputMark + "\n", false}, {"first", true}} {
+		if _, err := o.Write([]byte(step.text)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-begun:
+			if !step.heard {
+				t.Errorf("%q counts as output", step.text)
+			}
+		default:
+			if step.heard {
+				t.Errorf("%q is not passed on", step.text)
+			}
+		}
+	}
+}
+
 // TestTerminalRequired: a login shell that runs nothing without a terminal is named, with the way out.
 func TestTerminalRequired(t *testing.T) {
 	for _, said := range []string{"stdin is not a tty", "PSPSD072E: a terminal is required for this session"} {
