@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/google/uuid"
 
@@ -37,7 +38,7 @@ func (p *pushes) full() string {
 type fullAnswer struct {
 	http.ResponseWriter
 
-	full     *files.Full
+	request  *files.Request
 	replaced bool
 }
 
@@ -45,7 +46,7 @@ func (a *fullAnswer) WriteHeader(status int) {
 	if a.replaced {
 		return
 	}
-	if status < http.StatusBadRequest || !a.full.Met() {
+	if status < http.StatusBadRequest || !a.request.Full() {
 		a.ResponseWriter.WriteHeader(status)
 		return
 	}
@@ -63,6 +64,19 @@ func (a *fullAnswer) Write(p []byte) (int, error) {
 
 // Unwrap lets http.ResponseController reach the connection.
 func (a *fullAnswer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// begun is the upload that a POST began, or the upload of the path.
+func (p v2Path) begun(r *files.Request) v2Path {
+	if p.kind != uploads || p.reference != "" {
+		return p
+	}
+	for _, written := range r.Paths() {
+		if rest, in := strings.CutPrefix(written, repositoryPath(p.name)+"/_uploads/"); in {
+			p.reference, _, _ = strings.Cut(rest, "/")
+		}
+	}
+	return p
+}
 
 // dropUpload removes a partial upload that the disk has no room for. The engine would keep it for two days.
 func (p *pushes) dropUpload(ctx context.Context, path v2Path) {

@@ -125,16 +125,19 @@ func (p *pushes) serve(w http.ResponseWriter, r *http.Request, path v2Path, user
 		}
 		return
 	}
-	ctx, full := files.WithFull(r.Context())
+	ctx, request := files.WithRequest(r.Context())
 	r = r.WithContext(ctx)
 	if r.Body != nil {
 		free := func() error { return files.NoteFull(r.Context(), checkFree(p.free)) }
 		r.Body = &upload{ReadCloser: r.Body, control: http.NewResponseController(w), check: free}
 	}
-	answer := &fullAnswer{ResponseWriter: w, full: full}
+	answer := &fullAnswer{ResponseWriter: w, request: request}
 	p.change(answer, r, path, user, engine)
+	if err := request.Close(); err != nil && !request.Full() {
+		p.log.Error("close upload", "repository", path.name, "error", err.Error())
+	}
 	if answer.replaced {
-		p.dropUpload(r.Context(), path)
+		p.dropUpload(r.Context(), path.begun(request))
 	}
 }
 

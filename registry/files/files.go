@@ -131,6 +131,8 @@ func (f Driver) Writer(ctx context.Context, to string, appending bool) (storaged
 	if err := valid(to); err != nil {
 		return nil, err
 	}
+	request := requestOf(ctx)
+	request.writes(to)
 	if err := f.root.MkdirAll(Local(path.Dir(to)), 0o750); err != nil {
 		return nil, NoteFull(ctx, err)
 	}
@@ -146,7 +148,9 @@ func (f Driver) Writer(ctx context.Context, to string, appending bool) (storaged
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return &fileWriter{File: file, ctx: ctx, remove: func() error { return f.root.Remove(Local(to)) }, size: info.Size()}, nil
+	w := &fileWriter{File: file, ctx: ctx, remove: func() error { return f.root.Remove(Local(to)) }, size: info.Size()}
+	request.opened(w)
+	return w, nil
 }
 
 // fileWriter writes one file. A later Writer can continue a file after Close.
@@ -172,12 +176,14 @@ func (w *fileWriter) ReadFrom(r io.Reader) (int64, error) {
 
 func (w *fileWriter) Size() int64 { return w.size }
 
-func (w *fileWriter) Close() error {
+func (w *fileWriter) Close() error { return NoteFull(w.ctx, w.closeOnce()) }
+
+func (w *fileWriter) closeOnce() error {
 	if w.closed {
 		return nil
 	}
 	w.closed = true
-	return NoteFull(w.ctx, w.File.Close())
+	return w.File.Close()
 }
 
 func (w *fileWriter) Commit(context.Context) error { return NoteFull(w.ctx, w.Sync()) }
