@@ -67,7 +67,7 @@ func bundleOf(t *testing.T, dir string, key *rpm.Key) *site.Site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := c.Repodata(key)
+	files, err := c.Repodata(key, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
