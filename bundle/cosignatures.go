@@ -73,16 +73,14 @@ func cosignaturesIn(dir string) ([]byte, error) {
 	return readCosignatures(source)
 }
 
-// MergeCosignatures returns the content of CosignaturesName with the signatures on sums in dir and
-// in all texts. A file in dir that cannot be read has none. See mergeCosignatures.
+// MergeCosignatures is mergeCosignatures with the signatures in dir. A file in dir that cannot be read has none.
 func MergeCosignatures(dir string, sums []byte, first []*ecdsa.PublicKey, texts ...[]byte) []byte {
 	there, _ := cosignaturesIn(dir)
 	return mergeCosignatures(sums, first, append([][]byte{there}, texts...)...)
 }
 
-// mergeCosignatures returns the content of CosignaturesName with the signatures in all texts,
-// one of each key; empty without any. It leaves out what is no signature on sums. If there are
-// too many for the file, those of the first keys stay: so a medium cannot displace trusted keys.
+// mergeCosignatures returns the content of CosignaturesName with the signatures on sums in all texts, one of each key;
+// empty without any. If there are too many for the file, those of the first keys stay: a medium cannot displace them.
 func mergeCosignatures(sums []byte, first []*ecdsa.PublicKey, texts ...[]byte) (merged []byte) {
 	digest := sha256.Sum256(sums)
 	var all []cosignature

@@ -21,7 +21,7 @@ import (
 // checked is the storage of pushed images with verified blobs. For the engine, a damaged blob does not exist: HEAD
 // answers 404, a manifest that needs it is refused, and the next push replaces the file.
 type checked struct {
-	storagedriver.StorageDriver // files
+	storagedriver.StorageDriver // disk
 
 	blobs *verified.Blobs
 }
@@ -110,6 +110,7 @@ func (h *Handler) watchPushed(s storage, log *slog.Logger) {
 	if s.blobs == nil {
 		return
 	}
+	h.watchDisk(s)
 	s.blobs.OnFault(func(d digest.Digest, err error) {
 		log.Error("read pushed blob", "blob", d.String(), "error", err.Error())
 		fault := Damage{Chunk: -1, Blob: d.String(), Path: s.holders(d)}

@@ -178,7 +178,7 @@ func (p *pushes) resetReference(ctx context.Context, at ledger.Reference, d dige
 // files have the change, and the next start of the registry adds it to the ledger.
 func (p *pushes) logChange(what string, at ledger.Reference, user string, err error) {
 	p.log.Info(what, "user", user, "repository", at.Repository, "reference", at.Reference)
-	if err != nil {
+	if p.storage.disk.wrote("/"+ledger.File, err) != nil {
 		p.log.Error("write ledger", "repository", at.Repository, "reference", at.Reference, "error", err.Error())
 	}
 }

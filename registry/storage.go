@@ -23,6 +23,7 @@ type storage struct {
 	pushed   string      // directory of pushed images
 	files    *host.Owned // the same, for reading
 	blobs    *verified.Blobs
+	disk     disk
 	reserved reserved // repositories without pushed images
 }
 
@@ -37,8 +38,9 @@ func newStorage(c *catalog, pushed string, imported []string) (storage, error) {
 	}
 	f, err := files.Open(pushed)
 	blobs := verified.New(f.Root())
-	own := pushable{checked{f, blobs}, names}
-	return storage{StorageDriver: layered{own, bundles}, writable: true, sparse: true, pushed: pushed, files: f.Root(), blobs: blobs, reserved: names}, err
+	s := storage{writable: true, sparse: true, pushed: pushed, files: f.Root(), blobs: blobs, disk: disk{f, new(report)}, reserved: names}
+	s.StorageDriver = layered{pushable{checked{s.disk, blobs}, names}, bundles}
+	return s, err
 }
 
 // file returns the file of the engine's path in the directory of pushed images.

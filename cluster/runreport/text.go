@@ -95,9 +95,9 @@ func (h Host) text(name string, times bool) string {
 			if s.Error != "" {
 				line("              error: %s", strings.ReplaceAll(s.Error, "\n", "\n              "))
 			}
-			for _, o := range run.Others {
-				line("  on %s", o)
-			}
+		}
+		for _, o := range run.Others {
+			line("  on %s", o)
 		}
 	}
 	return strings.Join(lines, "\n")

@@ -171,12 +171,13 @@ func TestLostThroughJumpHost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	begun := make(chan struct{})
-	go func() { <-begun; bastion.Cut() }()
+	begun, cut := make(chan struct{}), make(chan struct{})
+	go func() { <-begun; bastion.Cut(); close(cut) }()
 	if err := c.Run(t.Context(), Command{Args: []string{"sh", "-c", "echo; exec sleep 5"}, Stdout: &signal{c: begun}}); !errors.Is(err, ErrLost) {
 		t.Errorf("got %v", err)
 	}
 	<-c.Gone()
+	<-cut
 	if c, err = d.Dial(t.Context(), hosts[0], ""); err != nil {
 		t.Fatalf("again: %v", err)
 	}

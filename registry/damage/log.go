@@ -20,7 +20,7 @@ type Log struct {
 type place struct {
 	bundle, part string
 	chunk        int
-	blob         string
+	blob, file   string
 }
 
 type found struct {
@@ -43,7 +43,7 @@ func (b *Log) Note(d Fault, reread func() error) {
 	if b.known == nil {
 		b.known = map[place]found{}
 	}
-	at := place{d.Bundle, d.Part, d.Chunk, d.Blob}
+	at := place{d.Bundle, d.Part, d.Chunk, d.Blob, d.File}
 	if _, listed := b.known[at]; listed || len(b.known) < most {
 		b.known[at] = found{d, reread}
 	}
@@ -66,7 +66,7 @@ func (b *Log) Current() []Fault {
 	}
 	slices.SortFunc(list, func(a, b Fault) int {
 		return cmp.Or(strings.Compare(a.Bundle, b.Bundle), strings.Compare(a.Part, b.Part),
-			cmp.Compare(a.Chunk, b.Chunk), strings.Compare(a.Blob, b.Blob))
+			cmp.Compare(a.Chunk, b.Chunk), strings.Compare(a.Blob, b.Blob), strings.Compare(a.File, b.File))
 	})
 	return list
 }
