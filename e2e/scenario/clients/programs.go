@@ -28,8 +28,10 @@ type client struct {
 	engine          bool     // it is in the root of podman and Docker
 	start           func(ctx context.Context, s *site, dir string) error
 	image, artifact verbs
-	same            bool // the client does not change manifests
-	lists           bool // the client also writes the list of referrers that older registries need
+	index           verbs  // of an index, if they differ from those of an image
+	noArtifacts     string // why the client has no verbs for them
+	same            bool   // the client does not change manifests
+	lists           bool   // the client also writes the list of referrers that older registries need
 }
 
 // verbs are scripts for sh. "copy" is from airgap's registry to registry:3, "push" is from the
@@ -107,12 +109,23 @@ func podman() client {
 			storage + `podman push "$FROM" "docker://$TO"`,
 			storage + `podman push "$FROM" "docker://$TO"`,
 		},
+		index: verbs{
+			storage + `podman manifest create --all "$LOCAL" "docker://$FROM"; for a in amd64 arm64; do podman pull --arch $a "$FROM"; done`,
+			storage + `podman manifest push --all "$LOCAL" "docker://$TO"`,
+			storage + `podman manifest push --all "$LOCAL" "docker://$TO"`,
+		},
+		noArtifacts: "podman 4 has images only",
 	}
 }
 
 // docker has its own daemon, without a network.
 func docker() client {
-	const on = `docker() { command docker --host "unix://$PWD/docker.sock" "$@"; }; `
+	const (
+		on = `docker() { command docker --host "unix://$PWD/docker.sock" "$@"; }; `
+		// Docker makes an index of images that are in its repository.
+		platforms = `for a in amd64 arm64; do docker pull --platform linux/$a "$FROM"; docker tag "$FROM" "$TO-$a"; docker push "$TO-$a"; done
+docker manifest create "$TO" "$TO-amd64" "$TO-arm64"; docker manifest push "$TO"`
+	)
 	return client{
 		name: "docker", engine: true,
 		start: func(ctx context.Context, s *site, dir string) error {
@@ -129,6 +142,11 @@ func docker() client {
 			on + `docker tag "$FROM" "$TO"; docker push "$TO"`,
 			on + `docker tag "$FROM" "$TO"; docker push "$TO"`,
 		},
+		index: verbs{
+			on + `for a in amd64 arm64; do docker pull --platform linux/$a "$FROM"; done`,
+			on + platforms, on + platforms,
+		},
+		noArtifacts: "Docker has images only",
 	}
 }
 
@@ -155,6 +173,8 @@ const newContainerd = "containerd-2.4.2"
 func containerd(name, dir string) client {
 	const on = `ctr() { "$PROGRAMS/ctr" --address "$PWD/containerd.sock" "$@"; }; `
 	const pull, push = on + `ctr images pull --hosts-dir "$PWD/hosts"`, `ctr images tag --force "$FROM" "$TO"; ctr images push --hosts-dir "$PWD/hosts" "$TO"`
+	const fetch = on + `ctr content fetch --hosts-dir "$PWD/hosts" --all-platforms`
+	const pushArtifact = push + `; ctr images push --hosts-dir "$PWD/hosts" "$TO_NAME@$REFERRER" "$FROM_NAME@$REFERRER"`
 	return client{
 		name: name, dir: dir, same: true,
 		start: func(ctx context.Context, s *site, work string) error {
@@ -164,6 +184,11 @@ func containerd(name, dir string) client {
 			pull + ` "$FROM"`,
 			pull + ` --all-platforms "$FROM"; ` + push,
 			on + push,
+		},
+		artifact: verbs{
+			fetch + ` "$FROM"; ` + fetch + ` "$FROM_NAME@$REFERRER"`,
+			on + pushArtifact,
+			on + pushArtifact,
 		},
 	}
 }

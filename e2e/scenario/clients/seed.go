@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -167,6 +169,61 @@ func (s *site) complete(ctx context.Context, ref string) (string, error) {
 		}
 	}
 	return top.Digest.String(), nil
+}
+
+// sameLayers checks that two references have the same platforms with the same content. The client may have changed the
+// manifests and the compression.
+func (s *site) sameLayers(ctx context.Context, from, to string) error {
+	want, err := s.layersOf(ctx, from)
+	if err != nil {
+		return err
+	}
+	got, err := s.layersOf(ctx, to)
+	if err == nil && !maps.EqualFunc(got, want, slices.Equal[[]v1.Hash]) {
+		err = fmt.Errorf("%s has %v, want %v", to, got, want)
+	}
+	return err
+}
+
+// layersOf returns the digests of the uncompressed layers of each platform.
+func (s *site) layersOf(ctx context.Context, ref string) (map[string][]v1.Hash, error) {
+	at, err := name.ParseReference(ref)
+	if err != nil {
+		return nil, err
+	}
+	top, err := remote.Get(at, s.options(ctx)...)
+	if err != nil {
+		return nil, err
+	}
+	var refs []name.Reference
+	if top.MediaType.IsIndex() {
+		index, err := top.ImageIndex()
+		if err != nil {
+			return nil, err
+		}
+		manifest, err := index.IndexManifest()
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range manifest.Manifests {
+			refs = append(refs, at.Context().Digest(m.Digest.String()))
+		}
+	} else {
+		refs = append(refs, at)
+	}
+	all := map[string][]v1.Hash{}
+	for _, ref := range refs {
+		image, err := remote.Image(ref, s.options(ctx)...)
+		if err != nil {
+			return nil, err
+		}
+		config, err := image.ConfigFile()
+		if err != nil {
+			return nil, err
+		}
+		all[config.Platform().String()] = config.RootFS.DiffIDs
+	}
+	return all, nil
 }
 
 func (s *site) readBlob(ctx context.Context, at name.Digest) error {
