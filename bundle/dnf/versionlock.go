@@ -58,15 +58,21 @@ func (l VersionLock) lines() []string {
 
 func (l VersionLock) path(name string) string { return filepath.Join("/", l.Root, name) }
 
+// States of the plugin in which it locks nothing. The node report has the same.
+const (
+	PluginMissing = "not installed"
+	PluginOff     = "off"
+)
+
 // Plugin returns why the plugin locks nothing: it is not installed, or it is off; "" if it locks packages.
 func (l VersionLock) Plugin() (string, error) {
 	if list, err := l.list(); err != nil || list != "" {
 		return "", err
 	}
 	if _, err := os.Stat(l.path(versionlockConf)); errors.Is(err, fs.ErrNotExist) {
-		return "not installed", nil
+		return PluginMissing, nil
 	}
-	return "off", nil
+	return PluginOff, nil
 }
 
 // list returns the path of the plugin's list, "" if the plugin is not active.

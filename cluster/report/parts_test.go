@@ -7,9 +7,17 @@ import (
 	"strings"
 	"testing"
 
+	"airgap.dev/airgap/bundle/dnf"
 	"airgap.dev/airgap/cluster/site"
 	"airgap.dev/airgap/verify/nodereport"
 )
+
+// TestPluginStates: verify reads the states that dnf's part writes.
+func TestPluginStates(t *testing.T) {
+	if dnf.PluginMissing != nodereport.PluginMissing || dnf.PluginOff != nodereport.PluginOff {
+		t.Error("the node report has other states than bundle/dnf")
+	}
+}
 
 // TestPlaces: the report has the free space of preflight's directories, except those that the unit cannot
 // read.
