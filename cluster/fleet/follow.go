@@ -37,7 +37,7 @@ func (f *Fleet) Follow(ctx context.Context, authority pki.CA, p ui.Progress) err
 }
 
 // followOne runs the rotation on one host. If an interrupted run left airgap running there, that process has the
-// host's lock, and followOne waits for it, at most for this time.
+// host's lock, and followOne waits for it: for a command of this rotation until its end, for another one at most for this time.
 func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authority pki.CA, atMost time.Duration) error {
 	until := time.Now().Add(atMost)
 	for left := false; ; left = true {
@@ -51,7 +51,7 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 		if !stillBusy(err) {
 			return err
 		}
-		if !left {
+		if !left || follows(err) {
 			until = time.Now().Add(atMost)
 		}
 		if time.Now().After(until) {
@@ -65,6 +65,12 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 		case <-time.After(knockAgain):
 		}
 	}
+}
+
+// follows reports whether the other command follows a rotation, as a user can order it on the host. It ends with the rotation.
+func follows(err error) bool {
+	run, is := errors.AsType[*remoteError](err)
+	return is && strings.Contains(run.text, "certs rotate-ca --follow")
 }
 
 func nobodyLeads(err error) bool {

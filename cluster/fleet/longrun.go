@@ -29,6 +29,7 @@ type longRun struct {
 func (m *Member) RunLong(ctx context.Context, run *RemoteRun, stdin string, args ...string) error {
 	m.log.note("airgap %s", strings.Join(args, " "))
 	run.node, run.step = m.Node.Name, m.working
+	m.doing("airgap " + args[0])
 	if m.long == nil || !slices.Equal(m.long.args, args) {
 		m.long = &longRun{id: rand.Text(), args: args, logged: map[string]int64{}}
 	}

@@ -11,10 +11,11 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// leftFactor is how often the limit of silence a command of an earlier run may take until its end: it shows no output here.
+// leftFactor times the limit of silence is the limit for a command of an earlier run: its output is not shown here.
 const leftFactor = 4
 
-// watchdog ends a command that prints nothing for too long: while sshd answers, no connection is lost.
+// watchdog ends a command that prints nothing for too long. sshd answers for a host whose disk hangs, so the connection is not
+// lost, and the wait would have no end.
 type watchdog struct {
 	limit time.Duration // 0: none
 	timer *time.Timer

@@ -63,6 +63,15 @@ func TestBusyHostOfARotation(t *testing.T) {
 	assert.Contains(t, advice.Of(err), "on node2, airgap status shows its steps")
 }
 
+// TestFollowedByHand: a follower of the rotation that a user started on the host ends with the rotation, so the wait for it has no
+// limit of its own.
+func TestFollowedByHand(t *testing.T) {
+	t.Parallel() // it waits for knockAgain
+	f, m, _, _ := far(t, `if [ "$(cat %DIR%/n 2>/dev/null)" = xx ]; then echo 'airgap: error: `+pki.ErrNoLeader.Error()+`' >&2; exit 1; fi
+printf x >>%DIR%/n; echo 'airgap: error: another airgap command is changing this host: airgap certs rotate-ca --follow, since 22:00' >&2; exit 1`)
+	assert.NoError(t, f.followOne(t.Context(), m, &displayed{}, pki.CA{Name: "kubernetes"}, time.Second))
+}
+
 // TestJoinSaysLongWaits: without a terminal, a line names the hosts in work and their steps.
 func TestJoinSaysLongWaits(t *testing.T) {
 	t.Parallel() // it waits for a second

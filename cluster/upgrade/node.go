@@ -126,7 +126,7 @@ func (n *node) upgrade(ctx context.Context, p ui.Progress) (step.Result, error) 
 // prepare copies the files for the upgrade to this host and changes nothing else.
 func (n *node) prepare(ctx context.Context, p ui.Progress) (step.Result, error) {
 	s, h := n.Site, n.Hub
-	images, err := imagesStep(s)
+	images, err := imagesStep(s, p)
 	if err != nil {
 		return step.Result{}, err
 	}
@@ -202,7 +202,7 @@ func recordToPrepare(ctx context.Context, s *site.Site, h *join.Server) (upgrade
 }
 
 // imagesStep returns the step that pulls the images of the new bundle that the node needs to start.
-func imagesStep(s *site.Site) (step.Step, error) {
+func imagesStep(s *site.Site, p ui.Progress) (step.Step, error) {
 	names, err := nodesteps.BootstrapImages(s.Config, s.Node, s.Index.Lock)
 	if err != nil {
 		return step.Step{}, err
@@ -213,5 +213,5 @@ func imagesStep(s *site.Site) (step.Step, error) {
 			digests[i.Name] = slices.Compact([]string{i.Digest, i.Manifest().Digest})
 		}
 	}
-	return runtime.ImagesStep(s.Machine.Machine, digests), nil
+	return runtime.ImagesStep(s.Machine.Machine, digests, p.Now), nil
 }

@@ -18,7 +18,7 @@ import (
 // steps returns all steps of the upgrade in their order.
 func (u *upgrade) steps(ctx context.Context) ([]step.Step, error) {
 	s := u.site
-	images, err := imagesStep(s)
+	images, err := imagesStep(s, u.p)
 	if err != nil {
 		return nil, err
 	}

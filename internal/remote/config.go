@@ -23,7 +23,7 @@ type Config struct {
 	// PasswordCommand gets the host in its environment.
 	PasswordCommand []string `yaml:"passwordCommand" json:"passwordCommand,omitempty" jsonschema:"example=/usr/local/sbin/host-password" jsonschema_description:"Program on the first host, with arguments, that prints the password of one host in one line, or nothing. The environment variables AIRGAP_HOST, AIRGAP_ADDRESS and AIRGAP_USER name the login, and AIRGAP_FOR is login or sudo."`
 	Parallel        int      `yaml:"parallel" json:"parallel" jsonschema:"default=5,minimum=1,maximum=100,description=Maximum number of hosts that airgap works on in parallel"`
-	SilentMinutes   int      `yaml:"silentMinutes" json:"silentMinutes,omitempty" jsonschema:"minimum=1,maximum=1440,example=60" jsonschema_description:"Minutes without any output after which airgap gives up its command on a host, such as a step that hangs. The host counts as failed. Default: 30."`
+	SilentMinutes   int      `yaml:"silentMinutes" json:"silentMinutes,omitempty" jsonschema:"minimum=1,maximum=1440,example=180" jsonschema_description:"Minutes without any output after which airgap gives up its command on a host, such as a step that hangs. The host counts as failed. Default: 90, more than airgap waits for one image."`
 
 	noUser, noPort, noParallel bool // the file has none
 }
@@ -53,7 +53,7 @@ func (c *Config) Default() {
 
 // Silence is the time without any output after which a command on a host is given up.
 func (c *Config) Silence() time.Duration {
-	return time.Duration(cmp.Or(c.SilentMinutes, 30)) * time.Minute
+	return time.Duration(cmp.Or(c.SilentMinutes, 90)) * time.Minute
 }
 
 // Written returns the section as the file has it, without defaults.

@@ -24,9 +24,9 @@ func filled(t *testing.T, to reflect.Value) {
 	}
 }
 
-// TestSilence: without a setting, airgap gives up a silent command after half an hour.
+// TestSilence: without a setting, airgap gives up a silent command after 90 minutes.
 func TestSilence(t *testing.T) {
-	for minutes, want := range map[int]time.Duration{0: 30 * time.Minute, 90: 90 * time.Minute} {
+	for minutes, want := range map[int]time.Duration{0: 90 * time.Minute, 30: 30 * time.Minute} {
 		if got := (&Config{SilentMinutes: minutes}).Silence(); got != want {
 			t.Errorf("silentMinutes %d: %s", minutes, got)
 		}

@@ -12,7 +12,7 @@ import (
 // Event is one line of JSON progress. Units are bytes when bytes is true. docs/exit-codes.md describes the fields.
 type Event struct {
 	Time  time.Time `json:"time"`
-	Event string    `json:"event"` // "begin", "end", "say", "step", "step-end", "now"
+	Event string    `json:"event"` // "begin", "progress", "end", "say", "step", "step-end", "now"
 	Task  string    `json:"task,omitempty"`
 	Host  string    `json:"host,omitempty"` // the other host
 	Step  string    `json:"step,omitempty"` // the name of an ended step
@@ -66,17 +66,30 @@ func (p *jsonLines) Close() {}
 
 func (p *jsonLines) Task(name string, total int64, bytes bool) Task {
 	p.write(Event{Event: "begin", Task: name, Total: total, Bytes: bytes})
-	return &jsonTask{p: p, began: time.Now(), e: Event{Event: "end", Task: name, Total: total, Bytes: bytes}}
+	t := &jsonTask{p: p, began: time.Now(), e: Event{Event: "end", Task: name, Total: total, Bytes: bytes}}
+	t.said.Store(t.began.UnixNano())
+	return t
 }
+
+// sayProgress is the time between two events of a task's progress. A reader that waits for output sees that it goes on.
+const sayProgress = time.Minute
 
 type jsonTask struct {
 	p     *jsonLines
 	e     Event
 	began time.Time
 	done  atomic.Int64
+	said  atomic.Int64 // time of the last event, in ns
 }
 
-func (t *jsonTask) Add(n int64) { t.done.Add(n) }
+func (t *jsonTask) Add(n int64) {
+	e := t.e
+	e.Event, e.Done = "progress", t.done.Add(n)
+	last, now := t.said.Load(), time.Now().UnixNano()
+	if time.Duration(now-last) >= sayProgress && t.said.CompareAndSwap(last, now) {
+		t.p.write(e)
+	}
+}
 
 func (t *jsonTask) End(err error) {
 	e := t.e

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"airgap.dev/airgap/internal/ui"
 )
@@ -82,4 +86,30 @@ func TestSize(t *testing.T) {
 			t.Errorf("Size(%d) = %q, want %q", n, got, want)
 		}
 	}
+}
+
+// TestTaskSaysProgress: a long task is not silent in JSON, and a fast one does not print an event for each part.
+func TestTaskSaysProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		task := ui.New(&out, ui.JSON).Task("Copy the bundle", 100, true)
+		for range 5 {
+			for range 10 {
+				time.Sleep(3 * time.Second)
+				task.Add(1)
+			}
+		}
+		task.End(nil)
+		var events []string
+		for line := range bytes.Lines(out.Bytes()) {
+			var e ui.Event
+			if err := json.Unmarshal(line, &e); err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, fmt.Sprint(e.Event, " ", e.Done, " of ", e.Total))
+		}
+		if want := []string{"begin 0 of 100", "progress 20 of 100", "progress 40 of 100", "end 50 of 100"}; !slices.Equal(events, want) {
+			t.Errorf("got %q, want %q", events, want)
+		}
+	})
 }

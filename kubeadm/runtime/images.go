@@ -19,7 +19,7 @@ import (
 // expected digests. digests maps an image name to the digests that it may have: that of its index, which
 // containerd gets from airgap's registry, and that of the manifest for this platform, which is the tag
 // for CRI-O and in many registries of sites.
-func ImagesStep(m host.Machine, digests map[string][]string) step.Step {
+func ImagesStep(m host.Machine, digests map[string][]string, now func(string)) step.Step {
 	return step.Step{
 		Name: "images", Title: "Pull the images that this host needs",
 		Done: func(ctx context.Context) (bool, error) {
@@ -38,7 +38,9 @@ func ImagesStep(m host.Machine, digests map[string][]string) step.Step {
 			if err != nil {
 				return err
 			}
-			for _, image := range left {
+			defer now("")
+			for i, image := range left {
+				now(fmt.Sprintf("Pull image %d of %d: %s", i+1, len(left), image))
 				if err := pull(ctx, m, image); err != nil {
 					return fmt.Errorf("pull %s: %w", image, err)
 				}

@@ -40,7 +40,7 @@ func TestImagesStep(t *testing.T) {
 				runtime.images[image], runtime.digests[image] = false, digest
 			}
 			runtime.comes = tc.comes
-			s := ImagesStep(m, allowed)
+			s := ImagesStep(m, allowed, func(string) {})
 			hosttest.MustBeDone(t, s.Done, len(tc.pulled) == 0)
 			var want []string
 			for _, image := range tc.pulled {
@@ -60,7 +60,7 @@ func TestImagesStep(t *testing.T) {
 		})
 	}
 	_, m := hosttest.New(t)
-	if _, err := ImagesStep(m, allowed).Done(t.Context()); err == nil || !strings.Contains(err.Error(), "query the runtime for image "+etcd) {
+	if _, err := ImagesStep(m, allowed, func(string) {}).Done(t.Context()); err == nil || !strings.Contains(err.Error(), "query the runtime for image "+etcd) {
 		t.Errorf("no program listens: %v", err)
 	}
 }
