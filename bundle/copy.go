@@ -231,7 +231,7 @@ func (c *copier) copyOthers(say func(string, ...any)) error {
 }
 
 func (c *copier) finish() error {
-	if text := MergeCosignatures(c.to, c.from.signed[SumsName], PublicKeysOf(c.from.signed), c.from.signed[CosignaturesName]); len(text) > 0 {
+	if text := MergeCosignatures(c.to, c.from.signed[SumsName], c.from.trusted, c.from.signed[CosignaturesName]); len(text) > 0 {
 		if err := host.WriteFile(filepath.Join(c.to, CosignaturesName), text, 0o644); err != nil {
 			return err
 		}

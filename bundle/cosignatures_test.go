@@ -75,6 +75,40 @@ func TestCopyKeepsSignatures(t *testing.T) {
 	assert.Len(t, kept.Signers(keys...), 3)
 }
 
+// TestMediumWithManySignatures: the signatures of unknown keys do not displace those of trusted keys in the copy.
+func TestMediumWithManySignatures(t *testing.T) {
+	f, to := bundletest.New(t), filepath.Join(t.TempDir(), "copy")
+	second := newKey(t, elliptic.P256())
+	trusted := []*ecdsa.PublicKey{&f.Key.PublicKey, &second.PublicKey}
+	medium := filepath.Join(f.Dir, bundle.CosignaturesName)
+	copied := func() {
+		b, err := bundle.Open(f.Dir, trusted...)
+		require.NoError(t, err)
+		defer b.Close()
+		_, err = b.Copy(background, to, ui.Discard())
+		require.NoError(t, err)
+	}
+	_, err := f.Open(t).Cosign(second)
+	require.NoError(t, err)
+	copied()
+	require.NoError(t, os.Remove(medium))
+	var many []byte
+	for len(many) < 64<<10-400 { // the file has at most 64 KiB
+		_, err := f.Open(t).Cosign(newKey(t, elliptic.P256()))
+		require.NoError(t, err)
+		one, err := os.ReadFile(medium)
+		require.NoError(t, err)
+		many = append(many, one...)
+		require.NoError(t, os.Remove(medium))
+	}
+	require.NoError(t, os.WriteFile(medium, many, 0o644))
+	copied()
+	kept, err := bundle.Open(to, trusted...)
+	require.NoError(t, err)
+	defer kept.Close()
+	assert.Len(t, kept.Signers(trusted...), 2)
+}
+
 // TestAlteredCosignatures: signatures in a file that a gate has changed count as missing. Signatures of
 // another bundle do not count.
 func TestAlteredCosignatures(t *testing.T) {

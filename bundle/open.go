@@ -24,15 +24,16 @@ const (
 // Bundle is an open bundle. It is safe for concurrent use. Every byte is verified at
 // every read, because a USB drive or a disk can return different bytes at a later read.
 type Bundle struct {
-	dir    string // directory or another source, for messages
-	source fs.FS  // the directory
-	root   io.Closer
-	signed map[string][]byte // SHA256SUMS and its signatures, as Open read them
-	sums   sums
-	index  *Index
-	chunks *chunks
-	files  files
-	beside learned
+	dir     string // directory or another source, for messages
+	source  fs.FS  // the directory
+	root    io.Closer
+	trusted []*ecdsa.PublicKey // of Open
+	signed  map[string][]byte  // SHA256SUMS and its signatures, as Open read them
+	sums    sums
+	index   *Index
+	chunks  *chunks
+	files   files
+	beside  learned
 }
 
 // Open checks the signature of the bundle in dir with the trusted keys, and that every
@@ -91,7 +92,7 @@ func open(source fs.FS, dir string, trusted []*ecdsa.PublicKey) (*Bundle, error)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{dir: dir, source: source, signed: signed, sums: sums, index: index, chunks: newChunks(index.Name, parts, index.Files)}
+	b := &Bundle{dir: dir, source: source, trusted: trusted, signed: signed, sums: sums, index: index, chunks: newChunks(index.Name, parts, index.Files)}
 	b.files = newFiles(index.Files, b.chunks)
 	return b, nil
 }

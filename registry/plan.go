@@ -36,7 +36,7 @@ func (s Store) plan(v *bundle.View, trusted []*ecdsa.PublicKey) ([]string, error
 	}
 	unsigned, err := s.unsigned(v, trusted)
 	for _, b := range unsigned {
-		changes = append(changes, fmt.Sprintf("add a signature to bundle %s in %s", b.Index().Name, s.Dir))
+		changes = append(changes, fmt.Sprintf("add signatures to bundle %s in %s", b.Index().Name, s.Dir))
 	}
 	return changes, err
 }

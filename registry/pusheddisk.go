@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"path"
+	"strings"
 	"syscall"
 
 	storagedriver "github.com/distribution/distribution/v3/registry/storage/driver"
@@ -21,14 +22,14 @@ type disk struct {
 	report *report
 }
 
-// report is called with each error of the disk, and with a check that returns nil after the repair.
+// report is called with each error of the disk in "reads" or "writes", and with a check that returns nil after the repair.
 type report struct {
-	failed func(path string, err error, again func() error)
+	failed func(what, path string, err error, again func() error)
 }
 
-func (d disk) note(path string, err error, again func() error) {
+func (d disk) note(what, path string, err error, again func() error) {
 	if diskFailed(err) && d.report.failed != nil {
-		d.report.failed(path, err, again)
+		d.report.failed(what, path, err, again)
 	}
 }
 
@@ -49,13 +50,13 @@ func diskFailed(err error) bool {
 
 // wrote notes an error of a write. The check writes a file of its own.
 func (d disk) wrote(to string, err error) error {
-	d.note(to, err, func() error { return d.writeBeside(context.Background(), to) })
+	d.note("writes", to, err, func() error { return d.writeBeside(context.Background(), to) })
 	return err
 }
 
 // writeBeside writes and deletes a file in the directory of a file, or in the closest one that exists.
 func (d disk) writeBeside(ctx context.Context, file string) error {
-	dir := path.Dir(file)
+	dir, _, _ := strings.Cut(path.Dir(file), "/_manifests/tags") // each name there is a tag
 	_, err := d.StorageDriver.Stat(ctx, dir)
 	for missing(err) && dir != "/" {
 		dir = path.Dir(dir)
@@ -70,7 +71,7 @@ func (d disk) writeBeside(ctx context.Context, file string) error {
 
 func (d disk) GetContent(ctx context.Context, path string) ([]byte, error) {
 	content, err := d.StorageDriver.GetContent(ctx, path)
-	d.note(path, err, func() error {
+	d.note("reads", path, err, func() error {
 		_, err := d.StorageDriver.GetContent(context.Background(), path)
 		return present(err)
 	})
@@ -79,7 +80,7 @@ func (d disk) GetContent(ctx context.Context, path string) ([]byte, error) {
 
 func (d disk) Stat(ctx context.Context, path string) (storagedriver.FileInfo, error) {
 	info, err := d.StorageDriver.Stat(ctx, path)
-	d.note(path, err, func() error {
+	d.note("reads", path, err, func() error {
 		_, err := d.StorageDriver.Stat(context.Background(), path)
 		return present(err)
 	})
@@ -88,7 +89,7 @@ func (d disk) Stat(ctx context.Context, path string) (storagedriver.FileInfo, er
 
 func (d disk) List(ctx context.Context, path string) ([]string, error) {
 	names, err := d.StorageDriver.List(ctx, path)
-	d.note(path, err, func() error {
+	d.note("reads", path, err, func() error {
 		_, err := d.StorageDriver.List(context.Background(), path)
 		return present(err)
 	})
@@ -105,7 +106,7 @@ func present(err error) error {
 
 func (d disk) Reader(ctx context.Context, path string, offset int64) (io.ReadCloser, error) {
 	r, err := d.StorageDriver.Reader(ctx, path, offset)
-	d.note(path, err, func() error {
+	d.note("reads", path, err, func() error {
 		r, err := d.StorageDriver.Reader(context.Background(), path, 0)
 		if err != nil {
 			return present(err)
@@ -159,7 +160,7 @@ func (w diskWriter) Close() error { return w.disk.wrote(w.path, w.FileWriter.Clo
 
 // watchDisk lists errors of the disk with pushed images until the disk works again.
 func (h *Handler) watchDisk(s storage) {
-	s.disk.report.failed = func(path string, err error, again func() error) {
-		h.damage.Note(Damage{Chunk: -1, File: files.Local(path), Cause: err.Error()}, again)
+	s.disk.report.failed = func(what, path string, err error, again func() error) {
+		h.damage.Note(Damage{Part: what, Chunk: -1, File: files.Local(path), Cause: err.Error()}, again)
 	}
 }

@@ -42,7 +42,7 @@ func TestStoreGetsTheSecondSignature(t *testing.T) {
 	assert.False(t, done)
 	plan, err := step.Plan(t.Context())
 	require.NoError(t, err)
-	assert.Equal(t, []string{"add a signature to bundle test in " + s.Dir}, plan)
+	assert.Equal(t, []string{"add signatures to bundle test in " + s.Dir}, plan)
 	require.NoError(t, step.Run(t.Context()))
 	done, err = step.Done(t.Context())
 	require.NoError(t, err)
@@ -51,6 +51,20 @@ func TestStoreGetsTheSecondSignature(t *testing.T) {
 	after, err := os.Stat(part)
 	require.NoError(t, err)
 	assert.Equal(t, before.ModTime(), after.ModTime())
+}
+
+// TestUnreadableBundleBeside: another bundle of the store cannot be read, such as one on a stick that fails. It does not stop
+// the import of this one.
+func TestUnreadableBundleBeside(t *testing.T) {
+	f := bundletest.New(t)
+	s := storeOf(t, f)
+	beside := filepath.Join(s.Dir, "another")
+	require.NoError(t, os.MkdirAll(filepath.Join(beside, bundle.SumsName), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(beside, bundle.IndexName), nil, 0o644))
+	_, err := bundle.HasSums(beside, nil)
+	require.Error(t, err)
+	_, err = s.LacksSignatures(f.Open(t), &f.Key.PublicKey)
+	assert.NoError(t, err)
 }
 
 // TestRefusedSetStays: a set that too few persons signed is not in the store, and its parts stay. A medium of a bundle in

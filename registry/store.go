@@ -105,13 +105,11 @@ func (s Store) dirWithSums(sums []byte) (string, error) {
 	names, err := s.List()
 	for _, name := range names {
 		dir := filepath.Join(s.Dir, name)
-		same, err := hasSums(dir, sums)
-		if err != nil {
-			return "", err
-		}
+		same, unreadable := hasSums(dir, sums)
 		if same {
 			return dir, nil
 		}
+		err = errors.Join(err, unreadable) // of another bundle, if a later one has the sums
 	}
 	return "", err
 }

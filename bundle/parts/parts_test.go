@@ -5,6 +5,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"encoding/pem"
 	"errors"
 	"os"
 	"path/filepath"
@@ -157,6 +158,48 @@ func TestSignaturesOfAllMedia(t *testing.T) {
 	require.NoError(t, err)
 	defer b.Close()
 	assert.Len(t, b.Signers(keys...), 3)
+}
+
+// signatureIn returns the only signature in the text of further signatures.
+func signatureIn(t *testing.T, text []byte) []byte {
+	t.Helper()
+	public, rest := pem.Decode(text)
+	require.NotNil(t, public)
+	signature, _ := pem.Decode(rest)
+	require.NotNil(t, signature)
+	return signature.Bytes
+}
+
+// TestSignatureUnderTheBuildersName: a later medium has the signature of the second person as SHA256SUMS.sig. The bundle keeps
+// the builder's.
+func TestSignatureUnderTheBuildersName(t *testing.T) {
+	f := bankOf(t)
+	all := f.Open(t).Index().Parts
+	first := medium(t, f, "airgap", "airgap.rpm", all[0].Name)
+	person, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	keys := []*ecdsa.PublicKey{&f.Key.PublicKey, &person.PublicKey}
+	_, err = f.Open(t).Cosign(person)
+	require.NoError(t, err)
+	further, err := os.ReadFile(filepath.Join(f.Dir, bundle.CosignaturesName))
+	require.NoError(t, err)
+	names := []string{bundle.CosignaturesName}
+	for _, p := range all[1:] {
+		names = append(names, p.Name)
+	}
+	second := medium(t, f, names...)
+	require.NoError(t, os.WriteFile(filepath.Join(second, bundle.SignatureName), signatureIn(t, further), 0o644))
+	to := filepath.Join(t.TempDir(), "set")
+	for _, from := range []string{first, second} {
+		s, err := bundle.ReadSigned(from, keys...)
+		require.NoError(t, err)
+		_, err = Collect(t.Context(), s, from, to, ui.Discard(), keys...)
+		require.NoError(t, err)
+	}
+	b, err := bundle.Open(to, keys...)
+	require.NoError(t, err)
+	defer b.Close()
+	assert.Len(t, b.Signers(keys...), 2)
 }
 
 // TestAlteredSideFile: a gate that changes documentation does not stop a set.

@@ -12,7 +12,7 @@ import (
 // a later medium may lack the signature of the second person, or its gate may have changed it.
 func (c *collector) joinSignatures() error {
 	earlier := c.keptSignature()
-	if !c.isTrusted(c.Files[bundle.SignatureName]) && c.isTrusted(earlier) {
+	if c.isTrusted(earlier) && (!c.isTrusted(c.Files[bundle.SignatureName]) || c.isBuilders(earlier)) {
 		c.Files[bundle.SignatureName] = earlier
 	}
 	if err := host.WriteFile(filepath.Join(c.to, bundle.SignatureName), c.Files[bundle.SignatureName], 0o644); err != nil {
@@ -25,6 +25,14 @@ func (c *collector) joinSignatures() error {
 	}
 	c.Files[bundle.CosignaturesName] = further
 	return host.WriteFile(filepath.Join(c.to, bundle.CosignaturesName), further, 0o644)
+}
+
+// isBuilders reports whether the key of the bundle made the signature. A medium may have that of the second person under the
+// same name: it is not secret, and it would take the place of the builder's.
+func (c *collector) isBuilders(signature []byte) bool {
+	builder := bundle.PublicKeysOf(map[string][]byte{bundle.PublicKeyName: c.Files[bundle.PublicKeyName]})
+	files := map[string][]byte{bundle.SumsName: c.Files[bundle.SumsName], bundle.SignatureName: signature}
+	return len(bundle.SignersOf(files, builder...)) > 0
 }
 
 // isTrusted reports whether a trusted key made the signature.

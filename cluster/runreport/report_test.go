@@ -229,3 +229,17 @@ node042: airgap join --node node042, by root, 2026-11-29 22:11:00 to 22:20:00 UT
 node[043-044] (2 hosts): unknown: dial HOST: refused
 `, b.String())
 }
+
+// TestWriteOfHostileHost: a host that is in wrong hands sends a run with the text of two runs of another host.
+func TestWriteOfHostileHost(t *testing.T) {
+	ran := func(command string) Run {
+		return Run{Command: command, User: "root", Began: at(0), Ended: at(9), Result: Done}
+	}
+	r := &Report{Hosts: []Host{
+		{Host: "node1", Runs: []Run{ran("airgap install"), ran("airgap verify")}},
+		{Host: "node2", Runs: []Run{ran("airgap install, by root, \x01: done\n\x00: airgap verify")}},
+	}}
+	var b strings.Builder
+	require.NoError(t, r.Write(&b))
+	assert.NotContains(t, b.String(), "2 hosts")
+}

@@ -1,6 +1,8 @@
 package runreport
 
 import (
+	"cmp"
+	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -14,19 +16,17 @@ import (
 	"airgap.dev/airgap/internal/ui"
 )
 
-// Placeholders in the text of a host that is compared with those of others. A text has no such characters: ui escapes them.
-const (
-	nameMark = "\x00"
-	spanMark = "\x01"
-)
+// marks stand for the name and the times in the text of a host that is compared with those of others. They are random: a
+// host that is in wrong hands cannot write them.
+type marks struct{ name, span string }
 
 // Write writes the report for a terminal: a line for each run, and below it its steps with their changes. Hosts with the
 // same runs and steps are together, without the times of the steps.
 func (r *Report) Write(w io.Writer) error {
-	t := &text{w: w}
+	t, mark := &text{w: w}, marks{rand.Text(), rand.Text()}
 	var said []alike.Said
 	for _, h := range r.Hosts {
-		said = append(said, alike.Said{Host: h.Host, Text: h.text(nameMark, false)})
+		said = append(said, alike.Said{Host: h.Host, Text: h.text(mark.name, mark.span)})
 	}
 	for _, g := range alike.InOrder(said) {
 		var same []Host
@@ -36,12 +36,12 @@ func (r *Report) Write(w io.Writer) error {
 			}
 		}
 		if len(same) == 1 {
-			t.line("%s", same[0].text(same[0].Host, true))
+			t.line("%s", same[0].text(same[0].Host, ""))
 			continue
 		}
-		all := strings.ReplaceAll(g.Text, nameMark, g.Name())
+		all := strings.ReplaceAll(g.Text, mark.name, g.Name())
 		for i := range same[0].Runs {
-			all = strings.Replace(all, spanMark, span(same, i), 1)
+			all = strings.Replace(all, mark.span, span(same, i), 1)
 		}
 		t.line("%s", all)
 	}
@@ -62,9 +62,9 @@ func span(hosts []Host, run int) string {
 	return all.Period()
 }
 
-// text has the runs of a host under this name. Without times, equal hosts have the same text, with spanMark for the time of
-// each run.
-func (h Host) text(name string, times bool) string {
+// text has the runs of a host under this name. Equal hosts have the same text with span in place of the period of each run,
+// and without the times of its steps; "": with its own times.
+func (h Host) text(name, span string) string {
 	var lines []string
 	line := func(format string, args ...any) {
 		lines = append(lines, strings.TrimRight(fmt.Sprintf(format, args...), " "))
@@ -75,17 +75,14 @@ func (h Host) text(name string, times bool) string {
 		line("%s: no recorded change", name)
 	}
 	for _, run := range h.Runs {
-		period := spanMark
-		if times {
-			period = run.Period()
-		}
+		period := cmp.Or(span, run.Period())
 		line("%s: %s", name, run.heading(period))
 		if run.Error != "" && !slices.ContainsFunc(run.Steps, func(s Step) bool { return s.Error != "" }) {
 			line("  error: %s", strings.ReplaceAll(run.Error, "\n", "\n  "))
 		}
 		for _, s := range run.Steps {
 			clock := ""
-			if times {
+			if span == "" {
 				clock = s.Began.UTC().Format(time.TimeOnly) + "  "
 			}
 			line("  %s%-11s  %-16s  %s", clock, s.Result, s.Step, s.Title)

@@ -200,7 +200,7 @@ func (i Imported) line() string {
 	case i.InPlace:
 		return i.Name + " is served from where it lies"
 	case i.Was && i.Written == 0 && i.signed:
-		return i.Name + " is in the store already; its copy has one more signature now"
+		return i.Name + " is in the store already; its copy has more signatures now"
 	case i.Was && i.set:
 		return i.Name + " is in the store already"
 	case i.Was && i.Written == 0:

@@ -139,7 +139,7 @@ func TestSignatureForTheStore(t *testing.T) {
 		require.NoError(t, err)
 		var out strings.Builder
 		require.NoError(t, list.Write(&out))
-		assert.Equal(t, "test is in the store already; its copy has one more signature now\n", out.String())
+		assert.Equal(t, "test is in the store already; its copy has more signatures now\n", out.String())
 		assert.Equal(t, 2, p.signers(t, dir))
 	}
 }

@@ -16,14 +16,14 @@ type Fault struct {
 	Chunk  int    `json:"chunk"`           // number within the part, from 0; -1: the whole file
 	Path   string `json:"path"`            // the file within the bundle that a client read: a blob, an RPM
 	Blob   string `json:"blob,omitempty"`  // digest of a pushed blob; then Path has its repositories
-	File   string `json:"file,omitempty"`  // a file below the directory of pushed images, which the disk does not read or write
+	File   string `json:"file,omitempty"`  // a file of pushed images, which the disk fails to read or write: Part
 	Cause  string `json:"cause,omitempty"` // error of the disk; "": the bytes are wrong
 }
 
 func (d Fault) String() string {
 	switch {
 	case d.File != "":
-		return fmt.Sprintf("%s in the directory of pushed images: the disk fails: %s", d.File, d.Cause)
+		return fmt.Sprintf("%s of pushed images fail: %s: %s", d.Part, d.File, d.Cause)
 	case d.Blob != "" && d.Cause != "":
 		return fmt.Sprintf("pushed blob %s of %s cannot be read: %s", d.Blob, d.Path, d.Cause)
 	case d.Blob != "":

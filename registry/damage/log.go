@@ -20,7 +20,7 @@ type Log struct {
 type place struct {
 	bundle, part string
 	chunk        int
-	blob, file   string
+	blob         string
 }
 
 type found struct {
@@ -43,8 +43,12 @@ func (b *Log) Note(d Fault, reread func() error) {
 	if b.known == nil {
 		b.known = map[place]found{}
 	}
-	at := place{d.Bundle, d.Part, d.Chunk, d.Blob, d.File}
-	if _, listed := b.known[at]; listed || len(b.known) < most {
+	at := place{d.Bundle, d.Part, d.Chunk, d.Blob}
+	_, listed := b.known[at]
+	if listed && d.File != "" {
+		return // one entry for the reads of a disk, and one for its writes: a broken one fails with every file
+	}
+	if listed || len(b.known) < most {
 		b.known[at] = found{d, reread}
 	}
 }
@@ -66,7 +70,7 @@ func (b *Log) Current() []Fault {
 	}
 	slices.SortFunc(list, func(a, b Fault) int {
 		return cmp.Or(strings.Compare(a.Bundle, b.Bundle), strings.Compare(a.Part, b.Part),
-			cmp.Compare(a.Chunk, b.Chunk), strings.Compare(a.Blob, b.Blob), strings.Compare(a.File, b.File))
+			cmp.Compare(a.Chunk, b.Chunk), strings.Compare(a.Blob, b.Blob))
 	})
 	return list
 }
