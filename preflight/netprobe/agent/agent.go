@@ -278,7 +278,7 @@ func (a *agent) sendAll(ctx context.Context, to int) {
 // checksums behave the same on all ports. If the stream stalls, it tests the next port: a device can drop the
 // large packets of one port.
 func (a *agent) tryVXLAN(ctx context.Context, to int) {
-	streamed := false
+	passed := false
 	for _, o := range a.vxlan {
 		if o.soft {
 			continue
@@ -289,25 +289,8 @@ func (a *agent) tryVXLAN(ctx context.Context, to int) {
 		both.Go(func() { a.report.tried(o.attempt(to, netprobe.VXLANUDP, o.datagram(ctx, to))) })
 		both.Wait()
 		a.report.tried(ping)
-		if ping.Result == netprobe.Answered && !streamed {
-			streamed = o.tryStream(ctx, to)
+		if ping.Result == netprobe.Answered && !passed {
+			passed = o.tryStream(ctx, to)
 		}
 	}
-}
-
-// tryStream tests checksums by the CPU only if the ones by the network card fail. It repeats the
-// test with the network card to confirm the failure. It reports whether a stream passed.
-func (o *overlay) tryStream(ctx context.Context, to int) bool {
-	stream := o.attempt(to, netprobe.VXLANTCP, o.stream(ctx, to))
-	o.a.report.tried(stream)
-	soft := slices.IndexFunc(o.a.vxlan, func(other *overlay) bool { return other.port == o.port && other.soft })
-	if stream.Result == netprobe.Answered || soft < 0 {
-		return stream.Result == netprobe.Answered
-	}
-	second := o.attempt(to, netprobe.Soft, o.a.vxlan[soft].stream(ctx, to))
-	o.a.report.tried(second)
-	if second.Result == netprobe.Answered {
-		o.a.report.tried(o.attempt(to, netprobe.VXLANTCP, o.stream(ctx, to)))
-	}
-	return second.Result == netprobe.Answered
 }

@@ -36,12 +36,7 @@ type overlay struct {
 const (
 	// vxlanOverhead is an outer IPv4 header, UDP, VXLAN and an inner Ethernet header.
 	vxlanOverhead = 50
-	bulk          = 1 << 20
-	piece         = 32 << 10
 	innerPort     = 7 // echo: RFC 862
-	// stalled is the time limit for a piece of the stream: a slow network or a busy host is not a
-	// failure.
-	stalled = 3 * time.Second
 )
 
 // vni is the VXLAN network identifier, 24 bits from the token; the next one is the network with
@@ -291,32 +286,6 @@ func (o *overlay) datagram(ctx context.Context, to int) error {
 		}
 	}
 	return err
-}
-
-// stream sends one mebibyte in pieces, and expects the digest of each piece.
-func (o *overlay) stream(ctx context.Context, to int) error {
-	conn, err := o.dial(ctx, "tcp4", to)
-	if err != nil {
-		return err
-	}
-	resetOnClose(conn)
-	defer conn.Close()
-	data := bytes.Repeat(message{kind: netprobe.VXLANTCP, from: o.a.plan.Self, to: to}.encode(o.a.plan.Token), piece/messageSize+1)[:piece]
-	want := sha256.Sum256(data)
-	got := make([]byte, len(want))
-	for range bulk / piece {
-		_ = conn.SetDeadline(time.Now().Add(stalled))
-		if _, err = conn.Write(data); err != nil {
-			return err
-		}
-		if _, err = io.ReadFull(conn, got); err != nil {
-			return err
-		}
-		if !bytes.Equal(got, want[:]) {
-			return errors.New("the received data differs from the sent data")
-		}
-	}
-	return nil
 }
 
 // resetOnClose drops unsent data when the connection is closed. Otherwise the kernel sends it again
