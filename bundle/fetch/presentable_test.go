@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"airgap.dev/airgap/internal/porttest"
 )
 
 func TestPresentable(t *testing.T) {
@@ -44,11 +46,10 @@ func FuzzPresentable(f *testing.F) {
 // answer, or that refuses. The error must not contain the signed address.
 func TestErrorsHideSignedAddresses(t *testing.T) {
 	const signature = "X-Amz-Signature=0123456789abcdef"
-	gone := httptest.NewServer(nil)
-	gone.Close()
+	gone := "http://127.0.0.1:" + porttest.Reserve(t)
 	refuses := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
 	defer refuses.Close()
-	for name, storage := range map[string]string{"gone": gone.URL, "refuses": refuses.URL} {
+	for name, storage := range map[string]string{"gone": gone, "refuses": refuses.URL} {
 		t.Run(name, func(t *testing.T) {
 			registry := httptest.NewServer(http.RedirectHandler(storage+"/blob?"+signature, http.StatusTemporaryRedirect))
 			defer registry.Close()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
+
+	"airgap.dev/airgap/internal/porttest"
 )
 
 // TestUnreachableIn: names that do not resolve and failed connections have the host of the request,
@@ -35,12 +37,7 @@ func TestUnreachableIn(t *testing.T) {
 
 // TestUnreachableRegistry: the error of a real registry client is recognized.
 func TestUnreachableRegistry(t *testing.T) {
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host := closed.Addr().String()
-	closed.Close()
+	host := "127.0.0.1:" + porttest.Reserve(t)
 	c, err := NewClient(Sources{})
 	if err != nil {
 		t.Fatal(err)

@@ -30,6 +30,7 @@ import (
 	"airgap.dev/airgap/cluster/sitetest"
 	"airgap.dev/airgap/internal/config"
 	"airgap.dev/airgap/internal/host/hosttest"
+	"airgap.dev/airgap/internal/porttest"
 	"airgap.dev/airgap/internal/ui"
 	"airgap.dev/airgap/kubeadm/jointoken"
 	"airgap.dev/airgap/kubeadm/kubetest"
@@ -322,10 +323,7 @@ func TestRunningInLargeCluster(t *testing.T) {
 
 // TestTryAgain: a program that restarts fails no join, and the user sees the wait.
 func TestTryAgain(t *testing.T) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	listener.Close()
+	address := "127.0.0.1:" + porttest.Reserve(t)
 	w := way{program: "registry", host: "cp1", address: address, protocol: "tcp"}
 	waited := make(chan string, 1)
 	go func() {

@@ -16,6 +16,7 @@ import (
 
 	"airgap.dev/airgap/internal/advice"
 	"airgap.dev/airgap/internal/httpclient"
+	"airgap.dev/airgap/internal/porttest"
 	"airgap.dev/airgap/internal/proxytest"
 )
 
@@ -67,8 +68,7 @@ func TestProxyRefuses(t *testing.T) {
 	proxy := httptest.NewServer(p)
 	defer proxy.Close()
 	at := strings.TrimPrefix(proxy.URL, "http://")
-	closed := httptest.NewServer(nil)
-	closed.Close()
+	closed := "http://127.0.0.1:" + porttest.Reserve(t)
 	basic := proxytest.Fault{Login: []string{"Negotiate", `Basic realm="bank"`}, User: "kim:s3cret"}
 	for name, c := range map[string]struct {
 		fault proxytest.Fault
@@ -82,7 +82,7 @@ func TestProxyRefuses(t *testing.T) {
 		"a login":           {fault: basic, login: "kim:s3cret@"},
 		"403":               {fault: proxytest.Fault{Status: 403, Title: "Blocked & logged"}, says: []string{`(403 Forbidden, with the web page "Blocked & logged")`, "ask the operator"}},
 		"503":               {fault: proxytest.Fault{Status: 503}, says: []string{"did not connect to example.com:443 (503 Service Unavailable)"}},
-		"a closed port":     {to: closed.URL, says: []string{"did not connect to example.com", "connection refused", "check the address of the proxy in HTTPS_PROXY"}},
+		"a closed port":     {to: closed, says: []string{"did not connect to example.com", "connection refused", "check the address of the proxy in HTTPS_PROXY"}},
 		"no proxy":          {to: upstream.URL, says: []string{"the proxy https://"}},
 		"everything's fine": {},
 	} {

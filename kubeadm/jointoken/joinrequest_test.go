@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"airgap.dev/airgap/internal/host"
+	"airgap.dev/airgap/internal/porttest"
 	"airgap.dev/airgap/kubeadm/kubetest"
 )
 
@@ -52,9 +53,7 @@ func TestPresent(t *testing.T) {
 }
 
 func TestPresentWithoutAServer(t *testing.T) {
-	closed := kubetest.NewAPI(t)
-	closed.Close()
-	e := JoinRequest{Material: JoinMaterial{APIServer: closed.Listener.Addr().String(), CA: closed.CA()}}
+	e := JoinRequest{Material: JoinMaterial{APIServer: "127.0.0.1:" + porttest.Reserve(t), CA: kubetest.NewAPI(t).CA()}}
 	_, err := e.present(t.Context(), newCode("", false))
 	if err == nil || !strings.Contains(err.Error(), "reach the API server") {
 		t.Errorf("got %v", err)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/porttest"
 	"airgap.dev/airgap/verify/apitest"
 )
 
@@ -30,8 +31,7 @@ func TestRegistries(t *testing.T) {
 	good, open := serve(http.StatusOK)
 	_, login := serve(http.StatusUnauthorized)
 	_, broken := serve(http.StatusBadGateway)
-	gone, away := serve(http.StatusOK)
-	gone.Close()
+	away := "127.0.0.1:" + porttest.Reserve(t)
 	ca := filepath.Join(t.TempDir(), "ca.crt")
 	if err := os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: good.Certificate().Raw}), 0o600); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"airgap.dev/airgap/internal/porttest"
 	"airgap.dev/airgap/preflight/netprobe/client"
 )
 
@@ -112,11 +113,7 @@ func TestClient(t *testing.T) {
 	plain := func(s *httptest.Server) { s.TLS = nil }
 	noClient := func(s *httptest.Server) { s.TLS = &tls.Config{} }
 	silent := relay(t, api(t, nil), func(conn, _ net.Conn) { _, _ = io.Copy(io.Discard, conn) })
-	closed, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
+	closed := "127.0.0.1:" + porttest.Reserve(t)
 	for name, test := range map[string]struct {
 		kind    client.Kind
 		address string
@@ -129,7 +126,7 @@ func TestClient(t *testing.T) {
 		"terminated TLS":        {client.API, api(t, noClient), []string{"failed  TLS", "does not ask for a client certificate"}, false},
 		"API without TLS":       {client.API, api(t, plain), []string{"failed  TLS         the answer is not TLS: another service"}, false},
 		"no handshake":          {client.API, silent, []string{"failed  TLS         no handshake: "}, false},
-		"closed":                {client.API, closed.Addr().String(), []string{"failed  connection  0 of 8 connections open; 8: connection refused"}, false},
+		"closed":                {client.API, closed, []string{"failed  connection  0 of 8 connections open; 8: connection refused"}, false},
 		"unknown name":          {client.API, "k8s.invalid:6443", []string{"failed  name", "ask the DNS team for an A record of k8s.invalid"}, false},
 		"ingress":               {client.Ingress, api(t, noClient), []string{"ok      answer"}, true},
 		"NodePort with HTTP":    {client.NodePort, api(t, plain), []string{"none: the service answers without TLS", "ok      answer", "64 KiB arrive"}, true},
