@@ -144,7 +144,7 @@ func (b *Bundle) Cosign(key crypto.Signer) (added bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	text := mergeCosignatures(b.signed[SumsName], []*ecdsa.PublicKey{public}, b.signed[CosignaturesName], own)
+	text := mergeCosignatures(b.signed[SumsName], append(slices.Clone(b.trusted), public), b.signed[CosignaturesName], own)
 	if err := writeStick(filepath.Join(b.dir, CosignaturesName), 0o644, bytes.NewReader(text)); err != nil {
 		return false, err
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMergeCosignatures: no medium displaces the signature of a trusted key, and what is no signature goes.
+// TestMergeCosignatures: no medium displaces the signature of a trusted key, and a text that is no signature on the sums is left out.
 func TestMergeCosignatures(t *testing.T) {
 	sums := []byte("sums")
 	signed := func(key *ecdsa.PrivateKey, data []byte) []byte {

@@ -1,6 +1,7 @@
 package parts
 
 import (
+	"crypto/ecdsa"
 	"io"
 	"path/filepath"
 
@@ -12,7 +13,10 @@ import (
 // a later medium may lack the signature of the second person, or its gate may have changed it.
 func (c *collector) joinSignatures() error {
 	earlier := c.keptSignature()
-	if c.isTrusted(earlier) && (!c.isTrusted(c.Files[bundle.SignatureName]) || c.isBuilders(earlier)) {
+	// A medium may have the signature of the second person under the builder's name. It is not secret, and must not replace the
+	// builder's.
+	builder := bundle.PublicKeysOf(map[string][]byte{bundle.PublicKeyName: c.Files[bundle.PublicKeyName]})
+	if c.signedBy(earlier, c.trusted) && (!c.signedBy(c.Files[bundle.SignatureName], c.trusted) || c.signedBy(earlier, builder)) {
 		c.Files[bundle.SignatureName] = earlier
 	}
 	if err := host.WriteFile(filepath.Join(c.to, bundle.SignatureName), c.Files[bundle.SignatureName], 0o644); err != nil {
@@ -27,18 +31,10 @@ func (c *collector) joinSignatures() error {
 	return host.WriteFile(filepath.Join(c.to, bundle.CosignaturesName), further, 0o644)
 }
 
-// isBuilders reports whether the key of the bundle made the signature. A medium may have that of the second person under the
-// same name: it is not secret, and it would take the place of the builder's.
-func (c *collector) isBuilders(signature []byte) bool {
-	builder := bundle.PublicKeysOf(map[string][]byte{bundle.PublicKeyName: c.Files[bundle.PublicKeyName]})
+// signedBy reports whether one of the keys made the signature.
+func (c *collector) signedBy(signature []byte, keys []*ecdsa.PublicKey) bool {
 	files := map[string][]byte{bundle.SumsName: c.Files[bundle.SumsName], bundle.SignatureName: signature}
-	return len(bundle.SignersOf(files, builder...)) > 0
-}
-
-// isTrusted reports whether a trusted key made the signature.
-func (c *collector) isTrusted(signature []byte) bool {
-	files := map[string][]byte{bundle.SumsName: c.Files[bundle.SumsName], bundle.SignatureName: signature}
-	return len(bundle.SignersOf(files, c.trusted...)) > 0
+	return len(bundle.SignersOf(files, keys...)) > 0
 }
 
 // keptSignature is SHA256SUMS.sig of an earlier medium, or nil.

@@ -70,7 +70,7 @@ func (f *Fleet) followOne(ctx context.Context, m *Member, line ui.Host, authorit
 // follows reports whether the other command follows a rotation, as a user can order it on the host. It ends with the rotation.
 func follows(err error) bool {
 	run, is := errors.AsType[*remoteError](err)
-	return is && strings.Contains(run.text, "certs rotate-ca --follow")
+	return is && strings.Contains(run.text, "certs rotate-ca ") && strings.Contains(run.text, "--follow")
 }
 
 func nobodyLeads(err error) bool {

@@ -23,7 +23,7 @@ type RemoteRun struct {
 	Show   ui.Host // displays the progress; nil: no display
 	// Endless is for a command that waits for other hosts: it may be silent for any time.
 	Endless bool
-	step    func(ui.Event) // gets the steps; nil: nobody
+	step    func(ui.Event) // receives the steps; may be nil
 }
 
 // Limits in bytes, far more than a command prints. A host may be in wrong hands.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"airgap.dev/airgap/internal/advice"
@@ -60,8 +59,8 @@ func (h heard) Write(p []byte) (int, error) {
 
 // silent is the error of a command that printed nothing for too long.
 func (m *Member) silent(args []string) error {
-	what := "airgap " + strings.Join(args[:min(len(args), 1)], " ")
-	if a := m.activity.Load(); a != nil {
+	what := "airgap " + args[0]
+	if a := m.activity.Load(); a != nil && a.what != what {
 		what += fmt.Sprintf(" (%s)", a.what)
 	}
 	return advice.Add(fmt.Errorf("%s on %s: no output for %s", what, m.Node.Name, m.silence),

@@ -68,7 +68,7 @@ func TestBusyHostOfARotation(t *testing.T) {
 func TestFollowedByHand(t *testing.T) {
 	t.Parallel() // it waits for knockAgain
 	f, m, _, _ := far(t, `if [ "$(cat %DIR%/n 2>/dev/null)" = xx ]; then echo 'airgap: error: `+pki.ErrNoLeader.Error()+`' >&2; exit 1; fi
-printf x >>%DIR%/n; echo 'airgap: error: another airgap command is changing this host: airgap certs rotate-ca --follow, since 22:00' >&2; exit 1`)
+printf x >>%DIR%/n; echo 'airgap: error: another airgap command is changing this host: airgap certs rotate-ca --only kubernetes --follow, since 22:00' >&2; exit 1`)
 	assert.NoError(t, f.followOne(t.Context(), m, &displayed{}, pki.CA{Name: "kubernetes"}, time.Second))
 }
 

@@ -54,32 +54,37 @@ func shown(ctx context.Context, f *Fleet, p ui.Progress, title string, members, 
 		}
 	}
 	stop, live := ui.Waiting(p, func() string { return w.line(len(counted), time.Now()) })
-	ended, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
-		w.watch(ctx, ended, func(text string) {
-			if !live || ctx.Err() != nil {
-				p.Say("%s", text)
-			}
-		}, len(counted))
-	}()
+	end := w.watching(ctx, func(text string) {
+		if !live || ctx.Err() != nil {
+			p.Say("%s", text)
+		}
+	}, len(counted))
 	f.Each(ctx, members, func(ctx context.Context, m *Member) error {
 		m.doing("the connection")
-		end := ui.Work(p, m.Node.Name, title) // for programs
+		ended := ui.Work(p, m.Node.Name, title) // for programs
 		err := do(ctx, m)
-		end(err)
+		ended(err)
 		if err == nil || ctx.Err() == nil { // a wait that was cancelled is said first
 			m.activity.Store(nil)
 			w.done.Add(1)
 		}
 		return err
 	})
-	close(ended)
-	<-watched
+	end()
 	stop()
 	for _, m := range members {
 		m.activity.Store(nil)
 	}
+}
+
+// watching is watch until end.
+func (w *waits) watching(ctx context.Context, say func(string), of int) (end func()) {
+	ended, watched := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(watched)
+		w.watch(ctx, ended, say, of)
+	}()
+	return func() { close(ended); <-watched }
 }
 
 // watch says long waits, and all waits at the end of ctx, until ended.
@@ -167,12 +172,7 @@ func (w *waits) sayWaits(ctx context.Context, p ui.Progress) (stop func()) {
 	if ui.Live(p) {
 		return func() {}
 	}
-	ended, watched := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(watched)
-		w.watch(ctx, ended, func(text string) { p.Say("%s", text) }, len(w.members))
-	}()
-	return func() { close(ended); <-watched }
+	return w.watching(ctx, func(text string) { p.Say("%s", text) }, len(w.members))
 }
 
 // Limits of commands that always end soon. airgap join and upgrade have a limit of silence: they show their steps.

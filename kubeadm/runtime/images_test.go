@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -40,11 +41,13 @@ func TestImagesStep(t *testing.T) {
 				runtime.images[image], runtime.digests[image] = false, digest
 			}
 			runtime.comes = tc.comes
-			s := ImagesStep(m, allowed, func(string) {})
+			var said []string // a fleet gives up a command that says nothing
+			s := ImagesStep(m, allowed, func(what string) { said = append(said, what) })
 			hosttest.MustBeDone(t, s.Done, len(tc.pulled) == 0)
-			var want []string
-			for _, image := range tc.pulled {
+			var want, saying []string
+			for i, image := range tc.pulled {
 				want = append(want, "pull "+image)
+				saying = append(saying, fmt.Sprintf("Pull image %d of %d: %s", i+1, len(tc.pulled), image))
 			}
 			if plan, err := s.Plan(t.Context()); err != nil || !slices.Equal(plan, want) {
 				t.Errorf("plan %q, %v", plan, err)
@@ -53,8 +56,8 @@ func TestImagesStep(t *testing.T) {
 			if (err == nil) != (tc.refused == "") || err != nil && !strings.Contains(err.Error(), tc.refused) {
 				t.Errorf("got %v, want %q", err, tc.refused)
 			}
-			if !slices.Equal(runtime.calls, want) {
-				t.Errorf("calls %q, want %q", runtime.calls, want)
+			if !slices.Equal(runtime.calls, want) || !slices.Equal(said, append(saying, "")) {
+				t.Errorf("calls %q, said %q, want %q", runtime.calls, said, want)
 			}
 			hosttest.MustBeDone(t, s.Done, tc.refused == "")
 		})

@@ -16,7 +16,7 @@ type Fault struct {
 	Chunk  int    `json:"chunk"`           // number within the part, from 0; -1: the whole file
 	Path   string `json:"path"`            // the file within the bundle that a client read: a blob, an RPM
 	Blob   string `json:"blob,omitempty"`  // digest of a pushed blob; then Path has its repositories
-	File   string `json:"file,omitempty"`  // a file of pushed images, which the disk fails to read or write: Part
+	File   string `json:"file,omitempty"`  // of pushed images, which the disk failed to read or write; then Part is reads or writes
 	Cause  string `json:"cause,omitempty"` // error of the disk; "": the bytes are wrong
 }
 
