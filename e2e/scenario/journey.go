@@ -203,13 +203,6 @@ const LabSkips = ClockSkip + ",disk-space"
 // ClockSkip is the part of LabSkips for the clock.
 const ClockSkip = "--skip=time-sync"
 
-// WithDisks returns the command with the check disk-space.
-func WithDisks(command []string) []string {
-	command = slices.Clone(command)
-	command[slices.Index(command, LabSkips)] = ClockSkip
-	return command
-}
-
 // Preflight checks that a server passes preflight, and its report.
 func Preflight(ctx context.Context, e *Env, m lab.Machine) error {
 	if _, err := e.Must(ctx, m, []string{"passed"}, "airgap", "preflight", e.Skips(), e.BundleOnStick()); err != nil {

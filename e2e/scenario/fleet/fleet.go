@@ -61,6 +61,9 @@ func (f *fleet) second() lab.Machine { return f.l.Machines[1] }
 
 // Fleet is the scenario.
 func Fleet(ctx context.Context, e *scenario.Env) error {
+	if err := e.RoomForDisks(); err != nil {
+		return err
+	}
 	stick := filepath.Join(e.Work, "stick")
 	return e.WithServers(ctx, servers, func(l *lab.Lab) error {
 		f := &fleet{Env: e, l: l, faults: faults()}

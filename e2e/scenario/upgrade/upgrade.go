@@ -42,6 +42,9 @@ func Upgrade(ctx context.Context, e *scenario.Env) error {
 	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
 		return err
 	}
+	if err := e.RoomForDisks(); err != nil {
+		return err
+	}
 	return e.WithServers(ctx, 5, func(l *lab.Lab) error {
 		first := l.Machines[0]
 		stop, err := l.Balance(ctx, scenario.Vip, 6443, l.Machines[:3]...)
