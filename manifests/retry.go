@@ -20,7 +20,7 @@ func retried(ctx context.Context, ask func() (bool, error)) (bool, error) {
 	limit := time.Now().Add(retryLimit)
 	for {
 		got, err := ask()
-		if !isTransient(err) || time.Now().After(limit) {
+		if !Transient(err) || time.Now().After(limit) {
 			return got, err
 		}
 		select {
@@ -31,9 +31,9 @@ func retried(ctx context.Context, ask func() (bool, error)) (bool, error) {
 	}
 }
 
-// isTransient reports whether the API server did not answer, or asks for another try. An untrusted
+// Transient reports whether the API server did not answer, or asks for another try. An untrusted
 // certificate or a refused request is an answer.
-func isTransient(err error) bool {
+func Transient(err error) bool {
 	return err != nil && (utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) ||
 		utilnet.IsHTTP2ConnectionLost(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err))
 }

@@ -8,21 +8,24 @@ import (
 
 	"airgap.dev/airgap/internal/step"
 	"airgap.dev/airgap/internal/ui"
+	"airgap.dev/airgap/kubeadm/kube"
 )
 
-// Run runs the steps and shows each with its time. The caller holds the
+// Run runs the steps and shows each with its time. A request to the API server without an answer is repeated: right after
+// its start it is slow, and a load balancer may still select one that has stopped. The caller holds the
 // host's lock.
 func Run(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, error) {
 	n := 0
 	j := Open()
-	result, err := step.Run(ctx, j, steps, func(e step.Event) {
+	observe := func(e step.Event) {
 		if e.Outcome != "" {
 			Show(p, e)
 			return
 		}
 		n++
 		p.Step(n, len(steps), e.Step.Title)
-	})
+	}
+	result, err := step.Runner{Journal: j, Observe: observe, Again: kube.Unanswered}.Run(ctx, steps)
 	return result, cmp.Or(err, j.End(err))
 }
 

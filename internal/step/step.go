@@ -72,20 +72,39 @@ type Event struct {
 // Result counts the outcomes of a run.
 type Result struct{ Changed, Unchanged int }
 
+// A Runner runs steps.
+type Runner struct {
+	Journal *Journal
+	Observe func(Event)
+	// Again reports whether a failure passes by itself within seconds, such as a server that did not answer. The runner
+	// then repeats what failed, for repeatFor. nil: no failure does.
+	Again func(error) bool
+}
+
+const (
+	repeatFor   = time.Minute
+	repeatPause = 2 * time.Second
+)
+
 // Run runs the steps in order and stops at the first that fails. The error
 // names the step. The error of May is returned as it is.
 func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event)) (Result, error) {
+	return Runner{Journal: journal, Observe: observe}.Run(ctx, steps)
+}
+
+// Run is the function Run, with repetitions.
+func (r Runner) Run(ctx context.Context, steps []Step) (Result, error) {
 	var result Result
-	entries, err := journal.Entries()
+	entries, err := r.Journal.Entries()
 	if err != nil {
 		return result, err
 	}
 	past := historyOf(entries)
 	for _, s := range steps {
-		observe(Event{Step: s})
+		r.Observe(Event{Step: s})
 		began := time.Now()
-		outcome, err := one(ctx, journal, s, past)
-		observe(Event{Step: s, Outcome: outcome, Took: time.Since(began), Err: err})
+		outcome, err := r.one(ctx, s, past)
+		r.Observe(Event{Step: s, Outcome: outcome, Took: time.Since(began), Err: err})
 		if outcome == Stopped {
 			return result, err
 		}
@@ -103,7 +122,7 @@ func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event
 
 // one runs a step unless it holds. A step that holds though the journal has
 // it begun, because the run was killed right then, is ended there as well.
-func one(ctx context.Context, journal *Journal, s Step, past history) (Outcome, error) {
+func (r Runner) one(ctx context.Context, s Step, past history) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Failed, err
 	}
@@ -112,14 +131,14 @@ func one(ctx context.Context, journal *Journal, s Step, past history) (Outcome, 
 	}
 	done := s.Once == "" || past.ended[once{s.Name, s.Once}]
 	if done {
-		var err error
-		if done, err = s.holds(ctx); err != nil {
+		err := r.repeated(ctx, func() (err error) { done, err = s.holds(ctx); return err })
+		if err != nil {
 			return Failed, fmt.Errorf("check: %w", err)
 		}
 	}
 	ended := Entry{Step: s.Name, Event: Ended, Of: s.Once}
 	if done && past.begun[s.Name] {
-		return Unchanged, journal.conclude(ended)
+		return Unchanged, r.Journal.conclude(ended)
 	}
 	if done {
 		return Unchanged, nil
@@ -129,13 +148,28 @@ func one(ctx context.Context, journal *Journal, s Step, past history) (Outcome, 
 			return Stopped, err
 		}
 	}
-	if err := journal.append(Entry{Step: s.Name, Event: Began, Of: s.Once, Title: s.Title, Changes: s.changes(ctx)}); err != nil {
+	if err := r.Journal.append(Entry{Step: s.Name, Event: Began, Of: s.Once, Title: s.Title, Changes: s.changes(ctx)}); err != nil {
 		return Failed, err
 	}
-	if err := runAndCheck(ctx, s); err != nil {
-		return Failed, cmp.Or(err, journal.append(Entry{Step: s.Name, Event: Broke, Of: s.Once, Error: err.Error()}))
+	if err := r.repeated(ctx, func() error { return runAndCheck(ctx, s) }); err != nil {
+		return Failed, cmp.Or(err, r.Journal.append(Entry{Step: s.Name, Event: Broke, Of: s.Once, Error: err.Error()}))
 	}
-	return Changed, journal.conclude(ended)
+	return Changed, r.Journal.conclude(ended)
+}
+
+// repeated repeats work whose failure passes by itself. Work that has waited for longer than that on its own is not repeated.
+func (r Runner) repeated(ctx context.Context, work func() error) error {
+	for limit := time.Now().Add(repeatFor); ; {
+		err := work()
+		if err == nil || r.Again == nil || ctx.Err() != nil || time.Now().After(limit) || !r.Again(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(repeatPause):
+		}
+	}
 }
 
 // holds asks for the postcondition, which a step that runs once need not have.

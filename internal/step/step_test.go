@@ -44,6 +44,52 @@ func TestSecondRunChangesNothing(t *testing.T) {
 	}
 }
 
+// TestFailureThatPasses: what fails for a moment is repeated, within the limit, in the check and in the change. Any other
+// failure ends the run at once, as does a step that has waited on its own.
+func TestFailureThatPasses(t *testing.T) {
+	silent, refused := errors.New("no answer"), errors.New("refused")
+	for name, c := range map[string]struct {
+		fails   error
+		times   int // of failures, each in the check and in the change
+		each    time.Duration
+		took    time.Duration
+		succeed bool
+	}{
+		"a moment":        {silent, 3, time.Second, 2 * 3 * 3 * time.Second, true},
+		"for ever":        {silent, 1000, 10 * time.Second, 70 * time.Second, false},
+		"refused":         {refused, 1, time.Second, time.Second, false},
+		"waited long":     {silent, 1, 2 * time.Minute, 2 * time.Minute, false},
+		"without failure": {nil, 0, 0, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var holds bool
+				checks, runs := 0, 0
+				fail := func(n *int) error {
+					if *n++; *n > c.times {
+						return nil
+					}
+					time.Sleep(c.each)
+					return c.fails
+				}
+				s := step.Step{
+					Name: "grant", Done: func(context.Context) (bool, error) { return holds, fail(&checks) },
+					Run: func(context.Context) error { holds = true; return fail(&runs) },
+				}
+				r := step.Runner{
+					Journal: step.OpenJournal(filepath.Join(t.TempDir(), "journal.jsonl")), Observe: quiet,
+					Again: func(err error) bool { return errors.Is(err, silent) },
+				}
+				began := time.Now()
+				_, err := r.Run(t.Context(), []step.Step{s})
+				if took := time.Since(began); (err == nil) != c.succeed || took != c.took {
+					t.Errorf("%v after %v, want %v", err, took, c.took)
+				}
+			})
+		})
+	}
+}
+
 // TestMay: a step that may not begin ends the run with the error as it is, and the journal has no entry of it. A step
 // with its result is not asked.
 func TestMay(t *testing.T) {
