@@ -15,8 +15,11 @@ import (
 // its start it is slow, and a load balancer may still select one that has stopped. The caller holds the
 // host's lock.
 func Run(ctx context.Context, steps []step.Step, p ui.Progress) (step.Result, error) {
+	return run(ctx, Open(), steps, p)
+}
+
+func run(ctx context.Context, j *step.Journal, steps []step.Step, p ui.Progress) (step.Result, error) {
 	n := 0
-	j := Open()
 	observe := func(e step.Event) {
 		if e.Outcome != "" {
 			Show(p, e)

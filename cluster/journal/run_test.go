@@ -1,7 +1,12 @@
 package journal
 
 import (
+	"context"
+	"net/url"
+	"path/filepath"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"airgap.dev/airgap/internal/step"
@@ -25,4 +30,23 @@ func TestRunningStepIsShown(t *testing.T) {
 	if screen := tty.Screen(); screen != want {
 		t.Errorf("left on the screen:\n%s\nwant\n%s", screen, want)
 	}
+}
+
+// TestUnansweredRequest: a step goes on after a request that the API server did not answer.
+func TestUnansweredRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		s := step.Step{
+			Name: "grant", Done: func(context.Context) (bool, error) { return runs == 2, nil },
+			Run: func(context.Context) error {
+				if runs++; runs == 2 {
+					return nil
+				}
+				return &url.Error{Op: "Delete", URL: "https://10.0.0.5:6443/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/auto", Err: syscall.ECONNREFUSED}
+			},
+		}
+		if got, err := run(t.Context(), step.OpenJournal(filepath.Join(t.TempDir(), "journal.jsonl")), []step.Step{s}, ui.Discard()); err != nil || got.Changed != 1 {
+			t.Errorf("%+v after %d runs: %v", got, runs, err)
+		}
+	})
 }

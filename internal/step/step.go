@@ -76,8 +76,8 @@ type Result struct{ Changed, Unchanged int }
 type Runner struct {
 	Journal *Journal
 	Observe func(Event)
-	// Again reports whether a failure passes by itself within seconds, such as a server that did not answer. The runner
-	// then repeats what failed, for repeatFor. nil: no failure does.
+	// Again reports whether a failure is temporary, for example because a server did not answer. The runner then repeats
+	// the check or the change, for repeatFor. nil: no failure is temporary.
 	Again func(error) bool
 }
 
@@ -86,13 +86,13 @@ const (
 	repeatPause = 2 * time.Second
 )
 
-// Run runs the steps in order and stops at the first that fails. The error
-// names the step. The error of May is returned as it is.
+// Run is Runner.Run without repetitions.
 func Run(ctx context.Context, journal *Journal, steps []Step, observe func(Event)) (Result, error) {
 	return Runner{Journal: journal, Observe: observe}.Run(ctx, steps)
 }
 
-// Run is the function Run, with repetitions.
+// Run runs the steps in order and stops at the first that fails. The error
+// names the step. The error of May is returned as it is.
 func (r Runner) Run(ctx context.Context, steps []Step) (Result, error) {
 	var result Result
 	entries, err := r.Journal.Entries()
@@ -157,7 +157,7 @@ func (r Runner) one(ctx context.Context, s Step, past history) (Outcome, error) 
 	return Changed, r.Journal.conclude(ended)
 }
 
-// repeated repeats work whose failure passes by itself. Work that has waited for longer than that on its own is not repeated.
+// repeated repeats work with a temporary failure. Work that took longer than repeatFor is not repeated.
 func (r Runner) repeated(ctx context.Context, work func() error) error {
 	for limit := time.Now().Add(repeatFor); ; {
 		err := work()

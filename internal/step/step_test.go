@@ -44,9 +44,9 @@ func TestSecondRunChangesNothing(t *testing.T) {
 	}
 }
 
-// TestFailureThatPasses: what fails for a moment is repeated, within the limit, in the check and in the change. Any other
-// failure ends the run at once, as does a step that has waited on its own.
-func TestFailureThatPasses(t *testing.T) {
+// TestTemporaryFailure: the check and the change are repeated after a temporary failure, within the limit. Another
+// failure, or one after a long time, ends the run at once.
+func TestTemporaryFailure(t *testing.T) {
 	silent, refused := errors.New("no answer"), errors.New("refused")
 	for name, c := range map[string]struct {
 		fails   error
@@ -56,9 +56,9 @@ func TestFailureThatPasses(t *testing.T) {
 		succeed bool
 	}{
 		"a moment":        {silent, 3, time.Second, 2 * 3 * 3 * time.Second, true},
-		"for ever":        {silent, 1000, 10 * time.Second, 70 * time.Second, false},
+		"always":          {silent, 1000, 10 * time.Second, 70 * time.Second, false},
 		"refused":         {refused, 1, time.Second, time.Second, false},
-		"waited long":     {silent, 1, 2 * time.Minute, 2 * time.Minute, false},
+		"after minutes":   {silent, 1, 2 * time.Minute, 2 * time.Minute, false},
 		"without failure": {nil, 0, 0, 0, true},
 	} {
 		t.Run(name, func(t *testing.T) {

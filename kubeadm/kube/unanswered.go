@@ -11,8 +11,8 @@ import (
 	"airgap.dev/airgap/manifests"
 )
 
-// Unanswered reports whether a request to the API server failed in a way that passes by itself: no answer, or one that
-// asks for another try. A failed request to another server is not.
+// Unanswered reports whether a request to the API server failed temporarily: it got no answer, or one that asks for another
+// try. It is false for requests to other servers.
 func Unanswered(err error) bool {
 	if !manifests.Transient(err) {
 		return false

@@ -39,10 +39,10 @@ const longestOutage = 5.0
 // of Kubernetes and another line of containerd. Requests to a workload run during the
 // upgrade.
 func Upgrade(ctx context.Context, e *scenario.Env) error {
-	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
+	if err := e.RoomForDisks(); err != nil {
 		return err
 	}
-	if err := e.RoomForDisks(); err != nil {
+	if err := upstream.BuildBefore(ctx, e.Cache, e.Log); err != nil {
 		return err
 	}
 	return e.WithServers(ctx, 5, func(l *lab.Lab) error {
